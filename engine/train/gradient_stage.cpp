@@ -11,22 +11,14 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
       who_(who),
       members_(devices.members().size()),
       sums_first_(options.sums_first) {
-  const Placement& placement = devices_.placement();
-  runners_.resize(placement.lanes.size());
+  runners_.resize(static_cast<size_t>(devices_.lanes()));
   devices_.team().lead([&] {
     for (size_t l = 0; l < runners_.size(); ++l) {
       devices_.team().parallel([&](int lane) {
         if (static_cast<size_t>(lane) != l) return;
         devices_.status().enter(lane, Phase::setup);
-        int device = placement.lane_device[l];
-        LaneOptions mine = options.lane;
-        mine.range = placement.lane_towers[l];
-        mine.spec = placement.lanes[l];
-        mine.memory = &devices_.pool(device);
-        mine.stream = &devices_.stream(lane);
-        mine.cuda = devices_.libraries(device);
         runners_[l] =
-            std::make_unique<TowerRunner>(mine, options.build, layout, devices_.replica(device));
+            std::make_unique<TowerRunner>(devices_, lane, options.lane, options.build, layout);
         devices_.status().enter(lane, Phase::idle);
       });
     }

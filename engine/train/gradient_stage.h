@@ -23,7 +23,7 @@ class GradientStage {
  public:
   struct Options {
     GraphBuilder build;
-    LaneOptions lane;  // the options that all lanes have in common
+    LaneOptions lane;
     // False, for CPUs of one process whose update needs no norm: sum_chunk() makes the sums.
     bool sums_first = true;
   };

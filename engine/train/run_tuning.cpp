@@ -105,10 +105,9 @@ class CacheLock {
   int descriptor_ = -1;
 };
 
-void make_folder_of(const fs::path& path) {
-  std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) fail(Category::config, "{}: {}", path.parent_path().string(), error.message());
+void need_folder_of(const fs::path& path) {
+  if (std::error_code error = make_folder_of(path))
+    fail(Category::config, "{}: {}", path.parent_path().string(), error.message());
 }
 
 }  // namespace
@@ -144,7 +143,7 @@ fs::path plan_folder(const fs::path& path) {
 
 void add_plans_to_cache(const fs::path& path, PlanStore& plans) {
   if (!plans.has_new()) return;
-  make_folder_of(path);
+  need_folder_of(path);
   CacheLock lock(path);
   plans.write();
 }
@@ -152,7 +151,7 @@ void add_plans_to_cache(const fs::path& path, PlanStore& plans) {
 // Runs that end at a time add to the same file: it is read again under the lock. A damaged file is
 // replaced, as its content is empty.
 void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
-  make_folder_of(path);
+  need_folder_of(path);
   CacheLock lock(path);
   // In order of precedence: replacements, the file, the rest of this run's.
   TuningChoices all, file = read_tuning_cache(path).choices;

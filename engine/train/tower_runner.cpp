@@ -10,8 +10,8 @@ class TowerRunner::Watch : public PlanObserver {
  public:
   // tower: of the lane.
   Watch(TowerRunner& lane, const LaneContext& shared, size_t tower)
-      : spans_(shared.spans), tower_(lane.options_.range.begin + static_cast<int>(tower)) {
-    if (shared.observer) tap_.emplace(*shared.observer, tower_, lane.stream());
+      : spans_(shared.spans), tower_(lane.range_.begin + static_cast<int>(tower)) {
+    if (shared.observer) tap_.emplace(*shared.observer, tower_, lane.stream_);
   }
 
   // Returns null without an observer. Graphs run without stops: a watched run goes kernel by
@@ -83,18 +83,26 @@ class TowerRunner::Progress : public BackwardMark {
   int64_t done_ = 0;
 };
 
-TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
-                         const ParameterLayout& layout, Replica& replica)
-    : options_(options), replica_(replica), gradient_floats_(layout.gradient_floats()) {
-  compile(train_plans_, options.batch_size, true, build, layout);
+TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& options,
+                         const GraphBuilder& build, const ParameterLayout& layout)
+    : options_(options),
+      placement_(devices.placement()),
+      spec_(placement_.lanes[static_cast<size_t>(lane)]),
+      range_(placement_.lane_towers[static_cast<size_t>(lane)]),
+      stream_(devices.stream(lane)),
+      memory_(devices.pool(devices.lane_position(lane).device)),
+      cuda_(devices.libraries(devices.lane_position(lane).device)),
+      replica_(devices.replica(devices.lane_position(lane).device)),
+      gradient_floats_(layout.gradient_floats()) {
+  compile(train_plans_, batch_size(), true, build, layout);
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
-  compile(eval_plans_, options.batch_size, false, build, layout);
+  compile(eval_plans_, batch_size(), false, build, layout);
   for (int64_t samples : options.ragged_eval) compile(eval_plans_, samples, false, build, layout);
   // In lockstep all towers of the lane are under way at a time, each with its own buffers.
   bool lockstep = !tower_sums().empty();
-  schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
-                                                             options.range);
-  towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
+  schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(placement_.reduction,
+                                                             placement_.towers, range_);
+  towers_.resize(lockstep ? static_cast<size_t>(range_.size()) : 1);
   gradients_.resize(static_cast<size_t>(schedule_.buffers));
   arena_bytes_ = std::max(arena_bytes_, align_up(buffer_bytes(), workspace_alignment));
   measure_inputs();
@@ -106,13 +114,12 @@ void TowerRunner::measure_inputs() {
     const auto& rows = plans->begin()->second.row_bytes;
     input_bytes_.resize(std::max(input_bytes_.size(), rows.size()));
     for (size_t i = 0; i < rows.size(); ++i)
-      input_bytes_[i] =
-          std::max(input_bytes_[i], rows[i] * static_cast<size_t>(options_.batch_size));
+      input_bytes_[i] = std::max(input_bytes_[i], rows[i] * static_cast<size_t>(batch_size()));
   }
 }
 
 MemoryUse TowerRunner::memory() const {
-  size_t inputs = BatchUploader::bytes(options_.spec.device, input_bytes_, upload_slots());
+  size_t inputs = BatchUploader::bytes(spec_.device, input_bytes_, upload_slots());
   return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
           {MemoryKind::activations, towers_.size() * activation_bytes() + inputs},
           {MemoryKind::workspace,
@@ -120,41 +127,38 @@ MemoryUse TowerRunner::memory() const {
 }
 
 void TowerRunner::allocate() {
-  MemoryPool& memory = *options_.memory;
   rows_.reserve(input_bytes_.size());
   allocate_arenas();
   for (Tower& tower : towers_) {
     tower.bindings.inputs.resize(input_bytes_.size());
-    tower.bindings.stream = stream().native();
+    tower.bindings.stream = stream_.native();
   }
-  arithmetic_ = make_lane_arithmetic(stream(), 1);
-  auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
+  arithmetic_ = make_lane_arithmetic(stream_, 1);
+  auto ahead = static_cast<size_t>(range_.size() * options_.steps_under_way);
   uploader_ =
-      std::make_unique<BatchUploader>(stream(), memory, input_bytes_, upload_slots(), ahead);
+      std::make_unique<BatchUploader>(stream_, memory_, input_bytes_, upload_slots(), ahead);
   if (options_.shows_outputs)
-    output_reader_ =
-        std::make_unique<OutputReader>(eval_plans_.at(options_.batch_size).output, stream());
-  tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
+    output_reader_ = std::make_unique<OutputReader>(eval_plans_.at(batch_size()).output, stream_);
+  tower_vector_ = memory_.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
 }
 
 // No op writes the gaps between gradients, so they must be zero from the start, as a CPU's memory
 // is: its pages are first touched by the lane's own work, not here by one lane after another.
 void TowerRunner::allocate_arenas() {
-  MemoryPool& memory = *options_.memory;
   size_t first_arena = gradients_.size() - towers_.size();
   for (size_t i = 0; i < first_arena; ++i) {
-    sums_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
+    sums_.push_back(memory_.allocate(MemoryKind::gradients, buffer_bytes()));
     gradients_[i] = sums_.back()->as<float>();
   }
   for (size_t i = 0; i < towers_.size(); ++i) {
-    arenas_.push_back(memory.allocate({{MemoryKind::gradients, buffer_bytes()},
-                                       {MemoryKind::activations, activation_bytes()},
-                                       {MemoryKind::workspace, workspace_bytes_}}));
+    arenas_.push_back(memory_.allocate({{MemoryKind::gradients, buffer_bytes()},
+                                        {MemoryKind::activations, activation_bytes()},
+                                        {MemoryKind::workspace, workspace_bytes_}}));
     towers_[i].bindings.arena = arenas_.back()->as<std::byte>();
     gradients_[first_arena + i] = arenas_.back()->as<float>();
   }
   if (arenas_.front()->on_host()) return;
-  for (float* buffer : gradients_) stream().fill_zero(buffer, buffer_bytes());
+  for (float* buffer : gradients_) stream_.fill_zero(buffer, buffer_bytes());
 }
 
 // Builds the graph for a number of samples, runs the passes, and prepares its kernels.
@@ -166,7 +170,7 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
   for (Value input : graph.values_of(Role::input))
     compiled.row_bytes.push_back(graph.spec(input).bytes() / static_cast<size_t>(samples));
   has_blocks_ = has_blocks_ || !graph.blocks().empty();
-  DeviceId device = options_.spec.device;
+  DeviceId device = spec_.device;
   LoweredGraph lowered =
       training ? lower_for_training(std::move(graph), device, layout, options_.recompute)
                : lower_for_evaluation(std::move(graph), device);
@@ -175,27 +179,27 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
     repeated_nodes_ = lowered.repeated_nodes;
   }
   PlanOptions options{.device = device,
-                      .threads = options_.spec.threads,
+                      .threads = spec_.threads,
                       .step = training,
                       .gradients = std::move(lowered.gradients),
                       .over_gradients = true,
-                      .cuda = options_.cuda};
+                      .cuda = cuda_};
   if (options_.record) options.ready_offsets = options_.graph_ends;
   if (options_.shows_outputs && !training)
     compiled.output = lowered.graph.spec(lowered.graph.outputs().at("output"));
   compiled.plan = std::make_unique<Plan>(std::move(lowered.graph), options, layout, replica_.forms);
   arena_bytes_ = std::max(arena_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
-  if (options_.record) compiled.graphs = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
+  if (options_.record) compiled.graphs = std::make_unique<CudaGraphCache>(*compiled.plan, stream_);
   plans.emplace(samples, std::move(compiled));
 }
 
 const std::vector<int64_t>& TowerRunner::tower_sums() const {
-  return train_plans_.at(options_.batch_size).plan->tower_sums();
+  return train_plans_.at(batch_size()).plan->tower_sums();
 }
 
 size_t TowerRunner::forward_sums() const {
-  return train_plans_.at(options_.batch_size).plan->forward_sums();
+  return train_plans_.at(batch_size()).plan->forward_sums();
 }
 
 // Towers run one after another. With sums over towers (batch_norm: sync) all run at once, each with
@@ -208,7 +212,7 @@ void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSum
       Tower& tower = prepare(i, train_plans_, batch, context);
       tower.bindings.gradients = gradients(schedule_.steps[i].target);
       // A tower without samples joins the sums with zeros.
-      if (!tower.plan) stream().fill_zero(tower.bindings.gradients, buffer_bytes());
+      if (!tower.plan) stream_.fill_zero(tower.bindings.gradients, buffer_bytes());
     }
     train_prepared(first, clock, shared);
     for (size_t i = first; i < first + towers_.size(); ++i)
@@ -218,7 +222,7 @@ void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSum
 
 // On a GPU the lane's stream waits for the copy of a tower's rows, unless it has ended by then.
 void TowerRunner::enter_copy(LaneClock& clock) {
-  if (stream().device().kind == DeviceKind::cuda) clock.enter(&StepTimes::copy);
+  if (stream_.device().kind == DeviceKind::cuda) clock.enter(&StepTimes::copy);
 }
 
 // Runs the prepared towers, of which the first is number `first` of the lane, up to the first sum
@@ -259,17 +263,17 @@ void TowerRunner::sum_over_towers(size_t index, const LaneContext& shared) {
   auto* vector = tower_vector_->as<double>();
   for (size_t i = 0; i < towers_.size(); ++i) {
     const Tower& tower = towers_[i];
-    double* row = rows + (options_.range.begin + static_cast<int64_t>(i)) * count;
-    if (!tower.plan) stream().fill_zero(vector, bytes);
-    stream().copy(row, tower.plan ? vector_of(tower).mine : vector, bytes);
+    double* row = rows + (range_.begin + static_cast<int64_t>(i)) * count;
+    if (!tower.plan) stream_.fill_zero(vector, bytes);
+    stream_.copy(row, tower.plan ? vector_of(tower).mine : vector, bytes);
   }
   shared.status->enter(shared.lane, Phase::waiting);
   shared.tower_sums->meet(index, shared.lane, count);
   bool forward = index < forward_sums();
   shared.status->enter(shared.lane, forward ? Phase::forward : Phase::backward);
-  arithmetic_->sum_rows(rows, options_.towers, count, vector);
+  arithmetic_->sum_rows(rows, placement_.towers, count, vector);
   for (const Tower& tower : towers_) {
-    if (tower.plan) stream().copy(vector_of(tower).sum, vector, bytes);
+    if (tower.plan) stream_.copy(vector_of(tower).sum, vector, bytes);
   }
 }
 
@@ -282,7 +286,7 @@ TowerVector TowerRunner::vector_of(const Tower& tower) {
 void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared,
                            OutputObserver* outputs) {
   shared.status->enter(shared.lane, Phase::eval);
-  for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(range_.size()); ++i) {
     Tower& tower = prepare(i, eval_plans_, batch, {});
     if (tower.plan) run(tower);
     if (tower.plan && outputs) show_output(tower, i, batch, *outputs);
@@ -294,7 +298,7 @@ void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContex
 void TowerRunner::show_output(const Tower& tower, size_t i, const Batch& batch,
                               OutputObserver& outputs) {
   const void* output = tower.plan->output("output", tower.bindings.arena);
-  int64_t first_row = (options_.range.begin + static_cast<int64_t>(i)) * options_.batch_size;
+  int64_t first_row = (range_.begin + static_cast<int64_t>(i)) * batch_size();
   outputs.on_outputs(batch, first_row, tower.output.shape[0],
                      output_reader_->read(tower.output, output));
 }
@@ -313,9 +317,9 @@ void TowerRunner::run(const Tower& tower, PlanListener* listener, PlanObserver* 
 TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& batch,
                                          StepContext context) {
   Tower& tower = towers_[i % towers_.size()];
-  int index = options_.range.begin + static_cast<int>(i);
-  int64_t first_row = index * options_.batch_size;
-  int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
+  int index = range_.begin + static_cast<int>(i);
+  int64_t first_row = index * batch_size();
+  int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, batch_size());
   context.first_row = first_row;
   // A tower's share of the valid samples, for batch statistics averaged over towers.
   context.tower_weight = static_cast<float>(samples) / static_cast<float>(batch.valid);
@@ -340,10 +344,10 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
 
 // Queues the copies of the tower's loss and score behind its run, and releases its upload slot.
 void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
-  auto index = static_cast<size_t>(options_.range.begin) + i;
+  auto index = static_cast<size_t>(range_.begin) + i;
   auto take = [&](const char* name, double& sum) {
     if (tower.plan) {
-      stream().copy(&sum, tower.plan->output(name, tower.bindings.arena), sizeof sum);
+      stream_.copy(&sum, tower.plan->output(name, tower.bindings.arena), sizeof sum);
     } else {
       sum = 0;
     }
@@ -356,7 +360,7 @@ void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
 std::vector<NodeBuffer> TowerRunner::nodes() {
   std::vector<NodeBuffer> nodes;
   for (const BufferedNode& node : schedule_.nodes) {
-    nodes.push_back({node.range, gradients(node.buffer), options_.spec.device});
+    nodes.push_back({node.range, gradients(node.buffer), spec_.device});
   }
   return nodes;
 }

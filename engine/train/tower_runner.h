@@ -11,14 +11,13 @@
 #include <spire/observer.h>
 
 #include "engine/data/loader.h"
-#include "engine/device/lane_team.h"
 #include "engine/device/spans.h"
 #include "engine/graph/plan.h"
 #include "engine/train/batch_uploader.h"
+#include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/lane_clock.h"
 #include "engine/train/model_graph.h"
-#include "engine/train/replica.h"
 #include "engine/train/tensor_observer.h"
 #include "engine/update/bucket_exchange.h"
 #include "engine/update/cross_tower_sums.h"
@@ -26,19 +25,11 @@
 
 namespace spire {
 
-struct LaneOptions {
-  TowerRange range;        // the lane's towers
-  int towers = 1;          // number of towers of the run
-  int64_t batch_size = 1;  // samples per tower per step
-  Reduction reduction = Reduction::invariant;
-  bool recompute = false;  // recompute activations of the model's blocks in backward
-  LaneSpec spec;
-  MemoryPool* memory = nullptr;   // the device's; outlives the lane
-  Stream* stream = nullptr;       // runs all work of the lane; outlives it
-  CudaLibraries* cuda = nullptr;  // the GPU's, null on a CPU; outlives the lane
-  bool record = false;            // run towers as recorded CUDA graphs
-  bool shows_outputs = false;     // evaluate() may get an observer of the model's outputs
-  int steps_under_way = 1;        // steps that the host may enqueue before the first is done
+struct LaneOptions {           // of all lanes
+  bool recompute = false;      // recompute activations of the model's blocks in backward
+  bool record = false;         // run towers as recorded CUDA graphs
+  bool shows_outputs = false;  // evaluate() may get an observer of the model's outputs
+  int steps_under_way = 1;     // steps that the host may enqueue before the first is done
   // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
   // Offsets in the gradient buffer up to which gradients are final at the ends of CUDA graphs.
@@ -62,9 +53,10 @@ struct LaneContext {  // what a lane shares with other lanes
 
 class TowerRunner {
  public:
-  // Compiles the plans. They can run after allocate() and the replica's allocation.
-  TowerRunner(const LaneOptions& options, const GraphBuilder& build, const ParameterLayout& layout,
-              Replica& replica);
+  // Compiles the plans. They can run after allocate() and the allocation of the device's replica.
+  // devices: outlives this. lane: of this process.
+  TowerRunner(DeviceSet& devices, int lane, const LaneOptions& options, const GraphBuilder& build,
+              const ParameterLayout& layout);
   MemoryUse memory() const;
   void allocate();  // call it on the lane's thread
 
@@ -124,13 +116,19 @@ class TowerRunner {
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   void allocate_arenas();
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]; }
-  Stream& stream() { return *options_.stream; }
+  int64_t batch_size() const { return placement_.batch_size; }
   size_t upload_slots() const { return towers_.size() + 1; }
   size_t buffer_bytes() const { return static_cast<size_t>(gradient_floats_) * sizeof(float); }
   // Of an arena, without the gradient buffer that it begins with.
   size_t activation_bytes() const { return arena_bytes_ - buffer_bytes(); }
 
-  LaneOptions options_;
+  const LaneOptions options_;
+  const Placement& placement_;
+  const LaneSpec& spec_;
+  const TowerRange range_;  // the lane's towers
+  Stream& stream_;          // runs all work of the lane
+  MemoryPool& memory_;
+  CudaLibraries* const cuda_;  // null on a CPU
   Replica& replica_;
   int64_t gradient_floats_;
   Plans train_plans_, eval_plans_;

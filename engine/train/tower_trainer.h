@@ -200,9 +200,9 @@ class TowerTrainer {
 
   // Return one entry per device of this rank: the plan from before the first step, what is in use
   // now, the most of each kind so far, and the limit (none: all of the device's memory).
-  std::vector<MemoryByKind> planned_memory() const;
-  std::vector<MemoryByKind> memory_in_use() const;
-  std::vector<MemoryByKind> peak_memory() const;
+  std::vector<MemoryByKind> planned_memory() const { return by_kind(&MemoryPool::planned); }
+  std::vector<MemoryByKind> memory_in_use() const { return by_kind(&MemoryPool::in_use); }
+  std::vector<MemoryByKind> peak_memory() const { return by_kind(&MemoryPool::peak); }
   std::vector<std::optional<size_t>> memory_limits() const;
   // Returns for each whether its plan, and those of others in the same memory, would fit now.
   // REQUIRES: plan_only.
@@ -221,7 +221,8 @@ class TowerTrainer {
   void plan_memory();
   void allocate_memory();
   void initialize();
-  MemoryByKind by_kind(const MemoryUse& use) const;
+  // One entry per device of this process. use: MemoryPool::planned, for example.
+  std::vector<MemoryByKind> by_kind(MemoryUse (MemoryPool::*use)() const) const;
 
   StepMetrics& metrics_of(int64_t step) {
     return metrics_[static_cast<size_t>(step) % metrics_.size()];

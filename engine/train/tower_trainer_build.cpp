@@ -9,7 +9,7 @@
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
-#include "engine/update/buckets.h"
+#include "engine/update/ownership.h"
 #include "models/adapters.h"
 
 namespace spire {
@@ -91,13 +91,9 @@ bool sums_first(const TowerTrainerOptions& options, const Ownership& who, bool o
   return on_gpus || shared || norm;
 }
 
-// Returns the options that all lanes have in common.
 LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& placement,
                          const Ownership& who, size_t steps_under_way) {
   LaneOptions lane;
-  lane.towers = placement.towers;
-  lane.batch_size = placement.batch_size;
-  lane.reduction = placement.reduction;
   lane.recompute = recomputes(options.config);
   lane.record = options.config.cuda.graphs && placement.lanes[0].device.kind == DeviceKind::cuda;
   lane.shows_outputs = options.shows_outputs;
@@ -279,31 +275,17 @@ std::string TowerTrainer::memory_shortage(double free_share) const {
   return shortage ? devices_->pools().front()->explain(*shortage) : "";
 }
 
-MemoryByKind TowerTrainer::by_kind(const MemoryUse& use) const {
-  MemoryByKind kinds;
-  for (MemoryKind kind : all_memory_kinds) {
-    if (kind == MemoryKind::communication && devices_->member_count() == 1) continue;
-    if (kind == MemoryKind::checkpoint && devices_->on_gpus()) continue;  // in the host's memory
-    kinds.emplace_back(name(kind), static_cast<int64_t>(use[kind]));
+std::vector<MemoryByKind> TowerTrainer::by_kind(MemoryUse (MemoryPool::*use)() const) const {
+  std::vector<MemoryByKind> memory;
+  for (const auto& pool : devices_->pools()) {
+    MemoryByKind& kinds = memory.emplace_back();
+    MemoryUse bytes = (*pool.*use)();
+    for (MemoryKind kind : all_memory_kinds) {
+      if (kind == MemoryKind::communication && devices_->member_count() == 1) continue;
+      if (kind == MemoryKind::checkpoint && devices_->on_gpus()) continue;  // in the host's memory
+      kinds.emplace_back(name(kind), static_cast<int64_t>(bytes[kind]));
+    }
   }
-  return kinds;
-}
-
-std::vector<MemoryByKind> TowerTrainer::planned_memory() const {
-  std::vector<MemoryByKind> memory;
-  for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->planned()));
-  return memory;
-}
-
-std::vector<MemoryByKind> TowerTrainer::memory_in_use() const {
-  std::vector<MemoryByKind> memory;
-  for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->in_use()));
-  return memory;
-}
-
-std::vector<MemoryByKind> TowerTrainer::peak_memory() const {
-  std::vector<MemoryByKind> memory;
-  for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->peak()));
   return memory;
 }
 

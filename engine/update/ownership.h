@@ -1,6 +1,7 @@
 // Who sums and who updates which floats of the flat buffers: facts that all ranks know alike. A
 // member: devices of one process that read each other's memory (exchange.h).
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include <spire/run_config.h>
@@ -21,6 +22,14 @@ struct Share {                     // contiguous devices: of a process, of a mem
 
 // Returns the part of each range that belongs to the share (see share_of()), without empty parts.
 std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share share);
+
+// Buckets: cuts of the flat gradient buffer. Each is exchanged as soon as its last gradient is
+// written, while backward goes on.
+// Cuts `total` floats into buckets of `floats`; the first has `first` floats, so that reduction
+// starts early. Buckets, like the parts from share_of(), begin at multiples of TreeSum::chunk.
+std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
+// The same in the sizes of the config.
+std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config);
 
 struct Ownership {
   struct Member {

@@ -10,9 +10,8 @@
 
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
-#include "engine/update/formulas.h"
 #include "engine/update/tree.h"
-#include "engine/update/update_piece.h"
+#include "engine/update/update_launches.h"
 
 namespace spire {
 

@@ -10,7 +10,7 @@
 #include "engine/base/name_patterns.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/state_tensors.h"
-#include "engine/update/buckets.h"
+#include "engine/update/ownership.h"
 #include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"

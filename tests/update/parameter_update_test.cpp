@@ -7,7 +7,7 @@
 #include <spire/layers.h>
 #include <spire/random_stream.h>
 
-#include "engine/update/buckets.h"
+#include "engine/update/ownership.h"
 #include "engine/update/cpu_update.h"
 #include "engine/update/tree.h"
 #include "tests/device/every_device.h"

@@ -11,7 +11,7 @@
 
 #include "engine/device/lane_team.h"
 #include "engine/update/bucket_exchange.h"
-#include "engine/update/buckets.h"
+#include "engine/update/ownership.h"
 #include "engine/update/exchange.h"
 #include "engine/update/gradient_sums.h"
 #include "engine/update/lane_arithmetic.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "engine/update/buckets.h"
 #include "engine/update/optimizer.h"
+#include "engine/update/ownership.h"
 
 namespace spire {
 namespace {

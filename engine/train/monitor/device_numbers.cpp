@@ -35,8 +35,7 @@ double throttle_number(std::span<const ThrottleReason> reasons) {
 }
 
 DeviceNumbers numbers_of(const GpuState& state, std::optional<size_t> mig) {
-  std::optional<GpuMemory> memory = state.memory;
-  if (mig) memory = *mig < state.mig_memory.size() ? state.mig_memory[*mig] : std::nullopt;
+  std::optional<GpuMemory> memory = memory_of(state, mig);
   DeviceNumbers numbers = unknown_numbers;
   auto set = [&](DeviceNumber which, double value) { number_of(which, numbers) = value; };
   set(DeviceNumber::busy, number(state.compute_percent, 0.01));

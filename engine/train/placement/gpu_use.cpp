@@ -18,23 +18,13 @@ constexpr double free_share = 0.9;  // of an idle GPU's memory
 constexpr int busy_percent = 10;    // utilisation from which a GPU is busy
 
 // A MIG device is told by its UUID, as all of a GPU have its PCI bus id.
-auto mig_of(const CudaDeviceInfo& gpu, const HostGpu& host) {
-  return std::ranges::find(host.mig_devices, gpu.uuid, &MigDevice::uuid);
-}
-
-std::optional<GpuMemory> memory_of(const CudaDeviceInfo& gpu, const HostGpu& host,
-                                   const GpuState& state) {
-  auto mig = mig_of(gpu, host);
-  if (mig == host.mig_devices.end()) return state.memory;
-  auto index = static_cast<size_t>(mig - host.mig_devices.begin());
-  return index < state.mig_memory.size() ? state.mig_memory[index] : std::nullopt;
-}
-
 bool is_on(const GpuProcess& process, const CudaDeviceInfo& gpu, const HostGpu& host) {
-  auto mig = mig_of(gpu, host);
-  return mig == host.mig_devices.end() || !process.gpu_instance || !mig->gpu_instance ||
-         (process.gpu_instance == mig->gpu_instance &&
-          process.compute_instance == mig->compute_instance);
+  auto index = mig_index(host, gpu.uuid);
+  if (!index) return true;
+  const MigDevice& mig = host.mig_devices[*index];
+  return !process.gpu_instance || !mig.gpu_instance ||
+         (process.gpu_instance == mig.gpu_instance &&
+          process.compute_instance == mig.compute_instance);
 }
 
 std::string name_of(const GpuProcess& process) {
@@ -90,7 +80,7 @@ GpuUse look_at(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
   }
   GpuState state = monitor.state(host->number);
   use.percent = state.compute_percent.value_or(0);
-  auto memory = memory_of(gpu, *host, state);
+  auto memory = memory_of(state, mig_index(*host, gpu.uuid));
   if (memory) {
     use.total = memory->total;
     use.free = memory->free;

@@ -14,9 +14,7 @@ std::vector<int> wanted_cores(const Placement& placement) {
   std::vector<int> wanted;
   for (const auto& cores : placement.lane_cores)
     wanted.insert(wanted.end(), cores.begin(), cores.end());
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  return wanted;
+  return each_once(std::move(wanted));
 }
 
 bool has_gpus(const Placement& placement) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/update/bucket_exchange.h"
-#include "engine/update/buckets.h"
+#include "engine/update/ownership.h"
 #include "tools/bench/limits/ceilings.h"
 
 namespace spire {

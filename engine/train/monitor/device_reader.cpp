@@ -1,14 +1,17 @@
+#include "engine/train/monitor/device_reader.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "engine/device/load/other_load.h"
 #include "engine/device/load/process_use.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/topology.h"
-#include "engine/train/monitor/device_reader.h"
 
 namespace spire {
 namespace {
@@ -80,6 +83,43 @@ class CpuReader final : public DeviceReader {
   std::vector<Before> before_;  // of each device
 };
 
+class GpuReader final : public DeviceReader {
+ public:
+  GpuReader(std::vector<WatchedDevice> devices, std::string file)
+      : devices_(std::move(devices)), file_(std::move(file)), failed_(devices_.size()) {}
+
+  void read(std::span<DeviceNumbers> numbers, std::vector<std::string>& problems) override {
+    if (!monitor_) monitor_.emplace(file_);
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      auto same = std::ranges::find(devices_, devices_[d].id, &WatchedDevice::id);
+      if (auto first = static_cast<size_t>(same - devices_.begin()); first < d) {
+        numbers[d] = numbers[first];  // a logical device on the same GPU
+        continue;
+      }
+      const HostGpu* gpu = monitor_->find(devices_[d].pci_bus_id);
+      if (!gpu) continue;  // no NVML, or it does not list the GPU: nothing is known
+      GpuState state = monitor_->state(gpu->number);
+      numbers[d] = numbers_of(state, mig_index(*gpu, devices_[d].uuid));
+      note(d, state, problems);
+    }
+  }
+
+ private:
+  // Tells of a failure when it begins.
+  void note(size_t device, const GpuState& state, std::vector<std::string>& problems) {
+    bool fails = state.condition != GpuCondition::works;
+    if (fails && !failed_[device])
+      problems.push_back(
+          fmt::format("{} cannot be watched: {}", to_string(devices_[device].id), state.problem));
+    failed_[device] = fails;
+  }
+
+  const std::vector<WatchedDevice> devices_;
+  const std::string file_;
+  std::optional<GpuMonitor> monitor_;
+  std::vector<bool> failed_;
+};
+
 }  // namespace
 
 std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices,
@@ -88,14 +128,16 @@ std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices
   return std::make_unique<CpuReader>(std::move(devices), std::move(root), std::move(now));
 }
 
+std::unique_ptr<DeviceReader> make_gpu_reader(std::vector<WatchedDevice> devices,
+                                              std::string file) {
+  return std::make_unique<GpuReader>(std::move(devices), std::move(file));
+}
+
 std::vector<int> cores_of(std::span<const WatchedDevice> devices) {
   std::vector<int> cores;
   for (const WatchedDevice& device : devices)
     cores.insert(cores.end(), device.cores.begin(), device.cores.end());
-  std::ranges::sort(cores);
-  auto repeated = std::ranges::unique(cores);
-  cores.erase(repeated.begin(), repeated.end());
-  return cores;
+  return each_once(std::move(cores));
 }
 
 std::vector<WatchedDevice> watched_devices(const Placement& placement,
@@ -117,9 +159,7 @@ std::vector<WatchedDevice> watched_devices(const Placement& placement,
       entry.threads += lane.threads;
       entry.cores.insert(entry.cores.end(), lane.cores.begin(), lane.cores.end());
     }
-    std::ranges::sort(entry.cores);
-    auto repeated = std::ranges::unique(entry.cores);
-    entry.cores.erase(repeated.begin(), repeated.end());
+    entry.cores = each_once(std::move(entry.cores));
   }
   return watched;
 }
