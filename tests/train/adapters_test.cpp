@@ -53,7 +53,7 @@ class Adapters : public SameHash {
 
   static double loss_of(const SmallRun& run, int64_t from, const TrainingState* state = nullptr) {
     TowerTrainer trainer(run.options(), run.place());
-    if (state) trainer.team().lead([&] { trainer.restore(*state, state); });
+    if (state) restore(trainer, *state);
     return run_steps(trainer, run, from, from + 1).loss;
   }
 };
@@ -79,9 +79,7 @@ TEST_P(Adapters, TrainAlone) {
   run.adapt.lora.patterns = {"*2"};
   EXPECT_THAT(changed(tensors_after(run, 0), tensors_after(run, 3)),
               UnorderedElementsAre("dense2.lora_a.weight", "dense2.lora_b.weight"));
-  TowerTrainerOptions options = run.options();
-  options.plan_only = true;
-  TowerTrainer trainer(options, run.place());
+  TowerTrainer trainer = planned_trainer(run);
   EXPECT_EQ(trainer.layout().parameter_count() - trainer.layout().frozen_count(), 3 * (16 + 4));
   EXPECT_EQ(trainer.layout().gradient_floats(), trainer.layout().trained_floats());
 }

@@ -61,21 +61,14 @@ namespace spire {
 namespace {
 
 long allocations_in_steps(const SmallRun& run) {
-  ImageDataset data = run.dataset();
-  BatchLoader loader(data, run.loading());
   TowerTrainer trainer(run.options(), run.place());
-  long counted_steps = 0;
-  trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    for (int64_t step = 0; step < 10; ++step) trainer.step(loader.next(), step, 0.01);
-    allocations = 0;
-    counting = true;
-    for (int64_t step = 10; step < 40; ++step) trainer.step(loader.next(), step, 0.01);
-    counting = false;
-    counted_steps = allocations;
-    loader.stop();
+  for_batches(trainer, run, run.dataset(), 0, 40, [&](const Batch& batch, int64_t step) {
+    if (step == 10) allocations = 0;
+    counting = step >= 10;
+    trainer.step(batch, step, 0.01);
+    if (step == 39) counting = false;
   });
-  return counted_steps;
+  return allocations;
 }
 
 TEST(Allocation, TheCounterCounts) {

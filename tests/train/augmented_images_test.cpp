@@ -11,6 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr int64_t two_epochs = 14;  // of 103 samples in global batches of 16
+
 // Stored images of 8 x 8 pixels, trained at 12 and evaluated at 16.
 DataConfig augmented_data() {
   DataConfig config;
@@ -33,45 +35,18 @@ struct TrainedAndEvaluated {
   bool operator==(const TrainedAndEvaluated&) const = default;
 };
 
-TowerTrainerOptions options_of(const SmallRun& run, const DatasetPair& data) {
-  TowerTrainerOptions options = run.options();
-  options.train_columns = data.train->spec().columns;
-  options.test_columns = data.test->spec().columns;
-  return options;
-}
-
 DatasetPair open_data(const SmallRun& run) {
   return make_image_pair(made_up_dataset(run.samples), made_up_dataset(run.samples, 2),
                          augmented_data(), {run.precision, run.seed});
 }
 
-TrainedAndEvaluated train_and_evaluate(TowerTrainer& trainer, const SmallRun& run,
-                                       const DatasetPair& data) {
-  BatchLoader train(*data.train, run.loading(trainer.placement().rank));
-  LoaderOptions in_order = run.loading(trainer.placement().rank);
-  in_order.shuffle = false;
-  BatchLoader test(*data.test, in_order);
-  EvaluationSums sums;
-  trainer.team().lead([&] {
-    train.start(0, 0, 2);
-    for (int64_t step = 0; !train.finished(); ++step)
-      trainer.step(train.next(), step, run.optimizer.lr);
-    test.start(0, 0, 1);
-    trainer.begin_evaluation();
-    while (!test.finished()) trainer.evaluate(test.next(), sums);
-    trainer.end_evaluation();
-  });
-  return {trainer.parameter_hash(), sums.loss};
-}
-
 TrainedAndEvaluated result_of(const SmallRun& run) {
   DatasetPair data = open_data(run);
   std::vector<TrainedAndEvaluated> results(static_cast<size_t>(run.ranks));
-  auto groups = threads_groups(run.ranks);
-  run_ranks(run.ranks, [&](int rank) {
-    TowerTrainer trainer(options_of(run, data), run.place(rank),
-                         groups[static_cast<size_t>(rank)].get());
-    results[static_cast<size_t>(rank)] = train_and_evaluate(trainer, run, data);
+  on_ranks(run, run.options(*data.train, data.test.get()), [&](TowerTrainer& trainer) {
+    run_steps(trainer, run, *data.train, 0, two_epochs);
+    double loss = evaluate(trainer, run, *data.test).loss;
+    results[static_cast<size_t>(trainer.placement().rank)] = {trainer.parameter_hash(), loss};
   });
   for (const TrainedAndEvaluated& result : results) EXPECT_EQ(result, results[0]);
   return results[0];
@@ -97,8 +72,8 @@ TEST(AugmentedImages, ModelsThatNeedOneSizeAreRefused) {
   SmallRun run;
   run.model = {.name = "mlp", .hidden = {8}};
   DatasetPair data = open_data(run);
-  EXPECT_THAT(message_of(Category::config,
-                         [&] { TowerTrainer trainer(options_of(run, data), run.place()); }),
+  auto make = [&] { TowerTrainer(run.options(*data.train, data.test.get()), run.place()); };
+  EXPECT_THAT(message_of(Category::config, make),
               testing::AllOf(HasSubstr("data.image.eval_size: 'dense1.weight' has shape"),
                              HasSubstr("use a model that reads any size")));
 }

@@ -12,6 +12,7 @@
 #include "engine/device/visible_gpus.h"
 #include "engine/train/placement/idle_gpus.h"
 #include "engine/train/placement/placement.h"
+#include "tests/base/message_of.h"
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 
@@ -96,6 +97,11 @@ void PrintTo(const Row& row, std::ostream* out) {
 
 class EightGpus : public testing::Test {
  protected:
+  // waits: false, where the process is asked to stop.
+  static GpuQueue queue_of(GpuClaims& claims, bool waits = true) {
+    return {claims, [=](double) { return waits; }, [](std::string_view) {}};
+  }
+
   ScriptedMachine machine{ScriptedMachine::eight_gpus()};
   SystemFiles files;
   GpuClaims claims{files.root()};
@@ -123,12 +129,8 @@ void expect_row(const Row& row, GpuClaims& claims) {
     EXPECT_THAT(process.placement.note, HasSubstr(row.text));
     return;
   }
-  try {
-    process.choose(config, claims);
-    ADD_FAILURE() << "was not refused";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(row.text));
-  }
+  EXPECT_THAT([&] { process.choose(config, claims); },
+              testing::ThrowsMessage<Error>(HasSubstr(row.text)));
 }
 
 TEST_P(ChosenDevices, AreThoseOfTheTable) {
@@ -308,9 +310,6 @@ TEST_F(EightGpus, ARunClaimsNoMoreThanItKeeps) {
   RankHardware own{
       .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,3,4,5"), .why_no_gpu = ""};
   RankHardware others = own;
-  auto queue_of = [](GpuClaims& of) {
-    return GpuQueue{of, [](double) { return true; }, [](std::string_view) {}};
-  };
   claim_least_loaded(own, 2, queue_of(claims));
   GpuClaims second(files.root());
   claim_least_loaded(others, 2, queue_of(second));
@@ -325,7 +324,7 @@ TEST_F(EightGpus, ClaimsThatCannotBeMadeChooseNothing) {
   RankHardware own{
       .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,3"), .why_no_gpu = ""};
   GpuClaims nowhere("/dev/null/claims");
-  claim_least_loaded(own, 1, {nowhere, [](double) { return true; }, [](std::string_view) {}});
+  claim_least_loaded(own, 1, queue_of(nowhere));
   EXPECT_EQ(by_load(own), (std::vector<int>{0, 1}));
 }
 
@@ -451,37 +450,26 @@ TEST_F(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
                  .say = [](auto) {},
                  .now = [&] { return slept; },
                  .longest = 30};
-  try {
-    keep_idle_gpus(with("auto:1"), queue, monitor, own);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::interrupted);
-    EXPECT_THAT(error.what(), HasSubstr("max_time"));
-    EXPECT_NEAR(slept, 30, 3);
-  }
+  EXPECT_THAT(message_of(Category::interrupted,
+                         [&] { keep_idle_gpus(with("auto:1"), queue, monitor, own); }),
+              HasSubstr("max_time"));
+  EXPECT_NEAR(slept, 30, 3);
 }
 
 TEST_F(IdleGpus, AStopEndsTheWait) {
   RankHardware own = hardware("0,1");
-  try {
-    keep_idle_gpus(with("auto:2"), {claims, [](double) { return false; }, [](auto) {}}, monitor,
-                   own);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::interrupted);
-  }
+  EXPECT_NE(
+      message_of(Category::interrupted,
+                 [&] { keep_idle_gpus(with("auto:2"), queue_of(claims, false), monitor, own); }),
+      "");
 }
 
 TEST_F(IdleGpus, WithoutNvmlNobodyKnows) {
   RankHardware own = hardware("0");
   GpuMonitor blind("/nonexistent/nvml.so");
-  try {
-    keep_idle_gpus(with("auto:1"), {claims, [](double) { return true; }, [](auto) {}}, blind, own);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::device);
-    EXPECT_THAT(error.what(), HasSubstr("devices: auto:1: cannot see which GPUs are idle: "));
-  }
+  EXPECT_THAT(message_of(Category::device,
+                         [&] { keep_idle_gpus(with("auto:1"), queue_of(claims), blind, own); }),
+              HasSubstr("devices: auto:1: cannot see which GPUs are idle: "));
 }
 
 }  // namespace

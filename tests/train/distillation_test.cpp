@@ -62,9 +62,7 @@ TEST_P(Distillation, TheTeacherIsNoPartOfTheModel) {
   SmallRun run = student();
   TrainingState alone = state_after(run, 2);
   auto planned = [&] {
-    TowerTrainerOptions options = run.options();
-    options.plan_only = true;
-    TowerTrainer trainer(options, run.place());
+    TowerTrainer trainer = planned_trainer(run);
     return std::pair{trainer.layout(), trainer.planned_memory()[0]};
   };
   auto [own, own_memory] = planned();
@@ -137,17 +135,7 @@ TEST_P(Distillation, LossesAreMixedByTheWeight) {
 TEST_P(Distillation, EvaluationsLookAtTheLabelsAlone) {
   auto evaluated = [&](const SmallRun& run) {
     TowerTrainer trainer(run.options(), run.place());
-    ImageDataset data = run.dataset();
-    BatchLoader loader(data, run.loading());
-    EvaluationSums sums;
-    trainer.team().lead([&] {
-      loader.start(0, 0, 1);
-      trainer.begin_evaluation();
-      while (!loader.finished()) trainer.evaluate(loader.next(), sums);
-      trainer.end_evaluation();
-      loader.stop();
-    });
-    return sums.loss;
+    return evaluate(trainer, run, run.dataset()).loss;
   };
   SmallRun run = student();
   double alone = evaluated(run);

@@ -42,25 +42,6 @@ std::vector<SmallRun> places_of(const SmallRun& base, DeviceKind kind) {
   return places;
 }
 
-std::vector<float> weights_of(const TowerTrainer& trainer) {
-  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
-}
-
-EvaluationSums evaluate(TowerTrainer& trainer, const SmallRun& run) {
-  ImageDataset data = run.dataset({}, 77);
-  LoaderOptions loading = run.loading(trainer.placement().rank);
-  loading.shuffle = false;
-  BatchLoader loader(data, loading);
-  EvaluationSums sums;
-  trainer.team().lead([&] {
-    trainer.begin_evaluation();
-    loader.start(0, 0, 1);
-    while (!loader.finished()) trainer.evaluate(loader.next(), sums);
-    trainer.end_evaluation();
-  });
-  return sums;
-}
-
 // Returns the weights that evaluation uses.
 std::vector<float> average_of(TowerTrainer& trainer) {
   std::vector<float> average;
@@ -107,7 +88,7 @@ Outcome outcome_of(const SmallRun& run, int64_t half, int64_t end) {
   Outcome outcome;
   on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, half);
-    EvaluationSums sums = evaluate(trainer, run);
+    EvaluationSums sums = evaluate(trainer, run, run.dataset({}, 77));
     run_steps(trainer, run, half, end);
     uint64_t average = 0;
     trainer.team().lead([&] {
@@ -155,7 +136,8 @@ TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
       std::copy_n(average.begin() + entry.offset, values.size(), values.begin());
     });
   });
-  EvaluationSums sums = evaluate(trainer, run), expected = evaluate(other, plain);
+  ImageDataset data = run.dataset({}, 77);
+  EvaluationSums sums = evaluate(trainer, run, data), expected = evaluate(other, plain, data);
   EXPECT_EQ(sums.loss, expected.loss);
   EXPECT_EQ(sums.score, expected.score);
 }
@@ -182,12 +164,11 @@ TEST_P(EmaInTraining, AWrittenWeightBeginsItsAverageAnewAndNoOther) {
 uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t from, int64_t to) {
   uint64_t hash = 0;
   on_ranks(run, [&](TowerTrainer& trainer) {
-    bool reads = trainer.placement().rank == 0;
-    trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
+    restore(trainer, state);
     run_steps(trainer, run, from, to);
     uint64_t average = 0;
     trainer.team().lead([&] { average = trainer.average_hash().value_or(0); });
-    if (reads) hash = average;
+    if (trainer.placement().rank == 0) hash = average;
   });
   return hash;
 }

@@ -7,6 +7,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -79,9 +80,7 @@ TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
       run.ranks = ranks;
       if (ranks > 1) run.devices = devices_of_ranks(ranks);
       auto weights = weights_after(run, steps);
-      TowerTrainerOptions options = run.options();
-      options.plan_only = true;
-      const TowerTrainer trainer(options, run.place());
+      const TowerTrainer trainer = planned_trainer(run);
       const float* w = weights.data() + trainer.layout().find("dense.weight").offset;
       const float* b = weights.data() + trainer.layout().find("dense.bias").offset;
       for (int64_t r = 0; r < 4; ++r) {
@@ -164,16 +163,9 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   }
   for (const SmallRun& from : places) {
     TrainingState state = state_after(from, half);
-    for (const SmallRun& to : places) {
-      uint64_t hash = 0;
-      on_ranks(to, [&](TowerTrainer& trainer) {
-        bool reads = trainer.placement().rank == 0;
-        trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
-        run_steps(trainer, to, half, end);
-        if (reads) hash = trainer.parameter_hash();
-      });
-      EXPECT_EQ(hash, straight) << from.strategy << " to " << to.strategy;
-    }
+    for (const SmallRun& to : places)
+      EXPECT_EQ(hash_after(to, half, end, &state), straight)
+          << from.strategy << " to " << to.strategy;
   }
 }
 
@@ -207,13 +199,7 @@ TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
       two.devices = devices_of_ranks(ranks);
       EXPECT_EQ(hash_after(two, 4), straight) << optimizer << ", " << ranks << " processes";
     }
-    uint64_t resumed = 0;
-    on_ranks(run, [&](TowerTrainer& trainer) {
-      trainer.team().lead([&] { trainer.restore(state, &state); });
-      run_steps(trainer, run, 2, 4);
-      resumed = trainer.parameter_hash();
-    });
-    EXPECT_EQ(resumed, straight) << optimizer;
+    EXPECT_EQ(hash_after(run, 2, 4, &state), straight) << optimizer;
   }
 }
 
@@ -224,7 +210,7 @@ std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, 
     r.strategy = "mirrored";  // by which no replica is copied from another
     r.devices = devices_of(kind, devices);
   });
-  try {
+  return message_if_any(Category::collective, [&] {
     on_ranks(run, [&](TowerTrainer& trainer) {
       run_steps(trainer, run, 0, 3);
       trainer.team().lead([&] { trainer.check_replicas(); });
@@ -238,11 +224,7 @@ std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, 
       }
       trainer.team().lead([&] { trainer.check_replicas(); });
     });
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::collective);
-    return error.what();
-  }
-  return "nothing";
+  });
 }
 
 class Replicas : public OnEachKind {};

@@ -5,6 +5,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -168,13 +169,7 @@ std::string refusal_of(const std::function<void(SmallRun&)>& change) {
   SmallRun run;
   run.exact = true;
   change(run);
-  try {
-    TowerTrainer trainer(run.options(), run.place());
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "accepted";
+  return message_of(Category::config, [&] { TowerTrainer(run.options(), run.place()); });
 }
 
 TEST(ExactTowers, RefuseOpsWithoutAnExactForm) {

@@ -120,9 +120,7 @@ TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
   SmallRun run = run_with({});
   run.model.hidden = {200, 100};
   auto planned = [&] {
-    TowerTrainerOptions options = run.options();
-    options.plan_only = true;
-    TowerTrainer trainer(options, run.place());
+    TowerTrainer trainer = planned_trainer(run);
     return std::pair{trainer.layout(), trainer.planned_memory()[0]};
   };
   auto [whole, all] = planned();
@@ -190,13 +188,12 @@ TEST_P(Freeze, ContinuesFromACheckpointOnAnyRanks) {
     for (const char* strategy : {"parameter_device", "sharded"}) {
       run.strategy = strategy;
       on_ranks(run, [&](TowerTrainer& trainer) {
-        bool reads = trainer.placement().rank == 0;
         trainer.team().lead([&] {
           trainer.set_weights([](const ParameterEntry&, std::span<float> values) {
             std::ranges::fill(values, 7.0f);
           });
-          trainer.restore(state, reads ? &state : nullptr);
         });
+        restore(trainer, state);
         run_steps(trainer, run, 2, 4);
         trainer.team().lead([&] { trainer.check_replicas(); });
         EXPECT_EQ(trainer.parameter_hash(), straight) << ranks << " " << strategy;
@@ -212,7 +209,7 @@ class FrozenState : public Freeze {
   static std::string refusal(const SmallRun& run, const TrainingState& state) {
     return message_of(Category::checkpoint, [&] {
       TowerTrainer trainer(run.options(), run.place());
-      trainer.team().lead([&] { trainer.restore(state, &state); });
+      restore(trainer, state);
     });
   }
 };
@@ -239,7 +236,7 @@ TEST_P(FrozenState, WithoutSlotsMayChange) {
     TrainingState state = state_after(run, 1);
     run.freeze.patterns = {"conv2.*"};
     TowerTrainer trainer(run.options(), run.place());
-    trainer.team().lead([&] { trainer.restore(state, &state); });
+    restore(trainer, state);
     EXPECT_EQ(hex(trainer.parameter_hash()), state.parameter_hash);
   }
 }

@@ -72,10 +72,7 @@ TEST_P(HalfPrecision, TheScaleMovesWithTheCheckpoint) {
   uint64_t straight = hash_after(run, 12);
   TrainingState state = state_after(run, 5);
   EXPECT_GT(state.skipped_steps, 0);
-  TowerTrainer trainer(other.options(), other.place());
-  trainer.team().lead([&] { trainer.restore(state, &state); });
-  run_steps(trainer, other, 5, 12);
-  EXPECT_EQ(trainer.parameter_hash(), straight);
+  EXPECT_EQ(hash_after(other, 5, 12, &state), straight);
 }
 
 }  // namespace

@@ -54,26 +54,12 @@ struct Ended {
 
 Ended train(const SmallRun& run, Kind kind, int64_t steps) {
   std::vector<Ended> ended(static_cast<size_t>(run.ranks));
-  auto groups = threads_groups(run.ranks);
-  run_ranks(run.ranks, [&](int rank) {
-    std::unique_ptr<Dataset> data = data_of(kind, run.samples, run.seed);
-    TowerTrainerOptions options = run.options();
-    options.train_columns = options.test_columns = data->spec().columns;
-    options.classes = data->spec().classes;
-    TowerTrainer trainer(options, run.place(rank), groups[static_cast<size_t>(rank)].get());
-    BatchLoader loader(*data, run.loading_ahead(trainer));
-    Ended& result = ended[static_cast<size_t>(rank)];
-    trainer.team().lead([&] {
-      loader.start(0, 0, INT64_MAX);
-      for (int64_t step = 0; step < steps; ++step) {
-        StepOutcome outcome = trainer.step(loader.next(), step, run.optimizer.lr);
-        if (step == 0) result.first_loss = outcome.loss;
-        result.loss = outcome.loss;
-        result.score = outcome.score;
-      }
-      loader.stop();
-    });
-    result.hash = trainer.parameter_hash();
+  std::unique_ptr<Dataset> data = data_of(kind, run.samples, run.seed);
+  on_ranks(run, run.options(*data), [&](TowerTrainer& trainer) {
+    double first_loss = run_steps(trainer, run, *data, 0, 1).loss;
+    StepOutcome last = run_steps(trainer, run, *data, 1, steps);
+    ended[static_cast<size_t>(trainer.placement().rank)] = {trainer.parameter_hash(), first_loss,
+                                                            last.loss, last.score};
   });
   for (const Ended& each : ended) EXPECT_EQ(each, ended[0]);
   return ended[0];

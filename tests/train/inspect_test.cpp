@@ -142,19 +142,12 @@ using Records = std::vector<std::vector<TensorRecord>>;
 // Returns the tensors of step 3, after looking at every step before it.
 Records records_of(const SmallRun& run) {
   TowerTrainer trainer(run.options(), run.place());
-  ImageDataset data = run.dataset();
-  BatchLoader loader(data, run.loading());
   Records records;
-  trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    for (int64_t step = 0; step < 3; ++step) {
-      const Batch& batch = loader.next();
-      TensorRecorder recorder(run.towers);
-      trainer.inspect(batch, step, recorder);
-      records = recorder.towers();
-      trainer.step(batch, step, 0.05);
-    }
-    loader.stop();
+  for_batches(trainer, run, run.dataset(), 0, 3, [&](const Batch& batch, int64_t step) {
+    TensorRecorder recorder(run.towers);
+    trainer.inspect(batch, step, recorder);
+    records = recorder.towers();
+    trainer.step(batch, step, 0.05);
   });
   EXPECT_EQ(trainer.parameter_hash(), hash_after(run, 3));  // looking changes nothing
   return records;

@@ -27,27 +27,20 @@ constexpr int64_t rejected = 2, judged_steps = 3;
 
 // Step 2 is judged bad, or left out by the loop where there is no judge.
 StateHashes train(const SmallRun& run) {
-  ImageDataset data = run.dataset();
   TowerTrainer trainer(run.options(), run.place());
-  BatchLoader loader(data, run.loading_ahead(trainer));
   StateHashes hashes;
   if (run.judged)
     trainer.set_judge([](const StepOutcome& result) { return result.step != rejected; });
+  for_batches(trainer, run, run.dataset(), 0, judged_steps, [&](const Batch& batch, int64_t done) {
+    int64_t step = done + 1;
+    if (step == rejected && !run.judged) return trainer.set_rejected_steps(1);
+    StateHashes before = step < rejected ? StateHashes{} : hashes_of(trainer);
+    EXPECT_EQ(trainer.step(batch, done, run.optimizer.lr).rejected, step == rejected);
+    if (step < rejected) return;
+    EXPECT_EQ(hashes_of(trainer) == before, step == rejected) << "step " << step;
+    trainer.set_rejected_steps(1);
+  });
   trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    for (int64_t step = 1; step <= judged_steps; ++step) {
-      const Batch& batch = loader.next();
-      if (step == rejected && !run.judged) {
-        trainer.set_rejected_steps(1);
-        continue;
-      }
-      StateHashes before = step < rejected ? StateHashes{} : hashes_of(trainer);
-      EXPECT_EQ(trainer.step(batch, step - 1, run.optimizer.lr).rejected, step == rejected);
-      if (step < rejected) continue;
-      EXPECT_EQ(hashes_of(trainer) == before, step == rejected) << "step " << step;
-      trainer.set_rejected_steps(1);
-    }
-    loader.stop();
     trainer.check_replicas();
     hashes = hashes_of(trainer);
   });

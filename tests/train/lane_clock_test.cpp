@@ -1,10 +1,9 @@
 // The parts of a step: marks at known times, and those of trainers on each kind of device.
 #include "engine/train/lane_clock.h"
 
-#include <chrono>
-
 #include <gtest/gtest.h>
 
+#include "engine/base/steady_time.h"
 #include "engine/observe/records.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
@@ -76,19 +75,11 @@ class LaneTimes : public OnEachKind {
   // graphs are replayed, and the seventh is a ragged batch with which an epoch ends.
   static void after_steps(const SmallRun& run,
                           const std::function<void(const StepOutcome&, double)>& check) {
-    using Clock = std::chrono::steady_clock;
-    ImageDataset data = run.dataset();
-    BatchLoader loader(data, run.loading());
     TowerTrainer trainer(run.options(), run.place());
-    trainer.team().lead([&] {
-      loader.start(0, 0, INT64_MAX);
-      for (int64_t step = 0; step < 10; ++step) {
-        const Batch& batch = loader.next();
-        auto begin = Clock::now();
-        StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
-        check(result, std::chrono::duration<double>(Clock::now() - begin).count());
-      }
-      loader.stop();
+    for_batches(trainer, run, run.dataset(), 0, 10, [&](const Batch& batch, int64_t step) {
+      double begin = steady_seconds();
+      StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
+      check(result, steady_seconds() - begin);
     });
   }
   static void expect_parts(const StepOutcome& step, double seconds, bool reduces) {
@@ -152,39 +143,25 @@ TEST_P(LaneTimes, ADeviceArrivesAfterItsTowers) {
   }
 }
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // The time in which a judge looks at a step is in none of its parts.
 TEST_P(LaneTimes, LeaveOutTheJudge) {
   for (int64_t count : {1, 2}) {
     SmallRun run;
     run.devices = devices(count);
     run.judged = true;
-    ImageDataset data = run.dataset();
     TowerTrainer trainer(run.options(), run.place());
-    BatchLoader loader(data, run.loading_ahead(trainer));
     double judging = 0;
     trainer.set_judge([&](const StepOutcome&) {
-      auto begin = Clock::now();
-      while (Clock::now() - begin < std::chrono::milliseconds(20)) {
+      double begin = steady_seconds();
+      while ((judging = steady_seconds() - begin) < 0.02) {
       }
-      judging = seconds_since(begin);
       return true;
     });
-    trainer.team().lead([&] {
-      loader.start(0, 0, INT64_MAX);
-      for (int64_t step = 0; step < 3; ++step) {
-        const Batch& batch = loader.next();
-        auto begin = Clock::now();
-        StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
-        double seconds = seconds_since(begin);
-        EXPECT_LE(total_of(result.times), (seconds - judging) * (1 + 1e-5));
-      }
-      loader.stop();
+    for_batches(trainer, run, run.dataset(), 0, 3, [&](const Batch& batch, int64_t step) {
+      double begin = steady_seconds();
+      StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
+      double seconds = steady_seconds() - begin;
+      EXPECT_LE(total_of(result.times), (seconds - judging) * (1 + 1e-5));
     });
   }
 }
@@ -194,27 +171,17 @@ TEST_P(LaneTimes, LeaveOutTheJudge) {
 TEST_P(LaneTimes, AWaitForDataCountsWhileDevicesHaveNoWork) {
   SmallRun run;
   run.devices = devices(2);
-  ImageDataset data = run.dataset();
   TowerTrainer trainer(run.options(), run.place());
-  BatchLoader loader(data, run.loading_ahead(trainer));
   constexpr double waited = 3600;  // seconds, far longer than the test
   std::vector<double> told;        // ms, by step
   DeviceReports reports(2);
-  trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    auto finish = [&](int ahead) {
-      while (trainer.under_way() > ahead) {
-        auto devices = reports.read(trainer.finish_step().devices);
-        EXPECT_EQ(devices[0].data_ms, devices[1].data_ms);
-        told.push_back(devices[0].data_ms);
-      }
-    };
-    for (int64_t step = 0; step < 4; ++step) {
-      trainer.begin_step(loader.next(), step, run.optimizer.lr, false, waited);
-      finish(trainer.max_ahead());
+  for_batches(trainer, run, run.dataset(), 0, 4, [&](const Batch& batch, int64_t step) {
+    trainer.begin_step(batch, step, run.optimizer.lr, false, waited);
+    while (trainer.under_way() > (step < 3 ? trainer.max_ahead() : 0)) {
+      auto devices = reports.read(trainer.finish_step().devices);
+      EXPECT_EQ(devices[0].data_ms, devices[1].data_ms);
+      told.push_back(devices[0].data_ms);
     }
-    finish(0);
-    loader.stop();
   });
   ASSERT_EQ(told.size(), 4u);
   EXPECT_EQ(told[0], 1e3 * waited);

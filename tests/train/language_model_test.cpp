@@ -53,20 +53,10 @@ struct Ended {
 // Runs steps of epochs whose last batch leaves some towers without samples.
 Ended train(const SmallRun& run, int64_t steps) {
   DatasetPair data = open_dataset(token_data(), {.dtype = run.precision, .seed = run.seed});
-  TowerTrainerOptions options = run.options();
-  options.train_columns = options.test_columns = data.train->spec().columns;
-  options.classes = data.train->spec().classes;
-  TowerTrainer trainer(options, run.place());
-  BatchLoader loader(*data.train, run.loading());
+  TowerTrainer trainer(run.options(*data.train), run.place());
   Ended ended;
-  trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    for (int64_t step = 0; step < steps; ++step) {
-      ended.last_loss = trainer.step(loader.next(), step, run.optimizer.lr).loss;
-      if (step == 0) ended.first_loss = ended.last_loss;
-    }
-    loader.stop();
-  });
+  ended.first_loss = run_steps(trainer, run, *data.train, 0, 1).loss;
+  ended.last_loss = steps > 1 ? run_steps(trainer, run, *data.train, 1, steps).loss : 0;
   ended.hash = trainer.parameter_hash();
   for (const ParameterEntry& entry : trainer.layout().entries()) {
     const float* begin = trainer.weights() + entry.offset;

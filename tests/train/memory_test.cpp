@@ -32,9 +32,7 @@ class TowerTrainerMemory : public OnEachKind {
     return options;
   }
   static MemoryByKind planned(const SmallRun& run, size_t device = 0) {
-    TowerTrainerOptions options = run.options();
-    options.plan_only = true;
-    return TowerTrainer(options, run.place()).planned_memory()[device];
+    return planned_trainer(run).planned_memory()[device];
   }
   static int64_t total(const MemoryByKind& memory) {
     int64_t bytes = 0;
@@ -43,13 +41,8 @@ class TowerTrainerMemory : public OnEachKind {
   }
   static std::string bytes(int64_t count) { return std::to_string(count) + "B"; }
   static std::string refusal(const SmallRun& run, const std::string& limit) {
-    try {
-      TowerTrainer trainer(limited(run, limit), run.place());
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::out_of_memory);
-      return error.what();
-    }
-    return "";
+    return message_if_any(Category::out_of_memory,
+                          [&] { TowerTrainer(limited(run, limit), run.place()); });
   }
 
   void expect_peaks_as_planned(const SmallRun& run, int64_t sample_rows = 0) {
@@ -90,9 +83,7 @@ TEST_P(TowerTrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
 
 TEST_P(TowerTrainerMemory, APlanAloneAllocatesNothing) {
   SmallRun run = run_on(2);
-  TowerTrainerOptions options = run.options();
-  options.plan_only = true;
-  TowerTrainer plan(options, run.place()), trainer(run.options(), run.place());
+  TowerTrainer plan = planned_trainer(run), trainer(run.options(), run.place());
   EXPECT_EQ(plan.planned_memory(), trainer.planned_memory());
   for (const MemoryByKind& device : plan.peak_memory()) EXPECT_EQ(total(device), 0);
   EXPECT_EQ(plan.memory_shortage(), "");

@@ -48,26 +48,15 @@ class PackedTraining : public testing::TestWithParam<ModelConfig> {
   // Runs steps [from, to) on `run`, from a state that a run was in after `from` steps.
   TrainingState train(const SmallRun& run, int64_t from, int64_t to,
                       const TrainingState* state = nullptr) const {
-    auto groups = threads_groups(run.ranks);
     TrainingState ended;
-    run_ranks(run.ranks, [&](int rank) {
-      DatasetPair pair = data();
-      TowerTrainerOptions options = run.options();
-      options.train_columns = options.test_columns = pair.train->spec().columns;
-      options.classes = pair.train->spec().classes;
-      options.train_samples = pair.train->count();
-      TowerTrainer trainer(options, run.place(rank), groups[static_cast<size_t>(rank)].get());
-      BatchLoader loader(*pair.train, run.loading(rank));
-      trainer.team().lead([&] {
-        if (state) trainer.restore(*state, state);
-        loader.start(from / loader.steps_per_epoch(), from % loader.steps_per_epoch(), INT64_MAX);
-        for (int64_t step = from; step < to; ++step)
-          trainer.step(loader.next(), step, run.optimizer.lr);
-        loader.stop();
-        TrainingState mine;
-        take_state(trainer, mine);
-        if (rank == 0) ended = mine;
-      });
+    TowerTrainerOptions options = run.options(*data().train);
+    options.train_samples = data().train->count();
+    on_ranks(run, options, [&](TowerTrainer& trainer) {
+      if (state) restore(trainer, *state);
+      run_steps(trainer, run, *data().train, from, to);
+      TrainingState mine;
+      trainer.team().lead([&] { take_state(trainer, mine); });
+      if (trainer.placement().rank == 0) ended = mine;
     });
     return ended;
   }
@@ -103,9 +92,7 @@ TEST_P(PackedTraining, EndsWithOneHash) {
 // Samples of evaluations compute outputs from tokens alone: a row is one text.
 TEST_P(PackedTraining, OutputsOfRowsNeedNoPositions) {
   DatasetPair pair = data();
-  TowerTrainerOptions options = run_.options();
-  options.train_columns = options.test_columns = pair.train->spec().columns;
-  options.classes = pair.train->spec().classes;
+  TowerTrainerOptions options = run_.options(*pair.train);
   options.sample_rows = 1;
   TowerTrainer trainer(options, run_.place());
   std::vector<int32_t> tokens(row_length, 1);

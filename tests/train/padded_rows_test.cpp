@@ -183,18 +183,10 @@ class PaddedRun : public PaddedRows {
   };
   static Ended train(const SmallRun& run) {
     DatasetPair data = open_dataset(token_data(), {.dtype = run.precision, .seed = run.seed});
-    TowerTrainerOptions options = run.options();
-    options.train_columns = options.test_columns = data.train->spec().columns;
-    options.classes = vocabulary;
-    TowerTrainer trainer(options, run.place());
-    BatchLoader loader(*data.train, run.loading());
+    TowerTrainer trainer(run.options(*data.train), run.place());
+    run_steps(trainer, run, *data.train, 0, 3);
     Ended ended;
-    trainer.team().lead([&] {
-      loader.start(0, 0, INT64_MAX);
-      for (int64_t step = 0; step < 3; ++step) trainer.step(loader.next(), step, 0.01);
-      loader.stop();
-      take_state(trainer, ended.state);
-    });
+    trainer.team().lead([&] { take_state(trainer, ended.state); });
     EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory());
     ended.hash = trainer.parameter_hash();
     RunConfig config;

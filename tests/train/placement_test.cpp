@@ -5,6 +5,8 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -38,13 +40,8 @@ RunConfig config_of(std::vector<std::string> devices, std::optional<int64_t> tow
 
 void expect_error(const RunConfig& config, Category category, const std::string& text, int gpus = 0,
                   size_t ranks = 1) {
-  try {
-    place(config, 8, 3, gpus, ranks);
-    ADD_FAILURE() << "no error; expected " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), category) << error.what();
-    EXPECT_THAT(error.what(), testing::HasSubstr(text));
-  }
+  EXPECT_THAT(message_of(category, [&] { place(config, 8, 3, gpus, ranks); }),
+              testing::HasSubstr(text));
 }
 
 TEST(Placement, TowersDefaultToDevicesAndThreadsToTheirCores) {
@@ -236,16 +233,13 @@ TEST(Members, AreAsTheConfigSays) {
   EXPECT_EQ(place_four(all, config).exchange, "NCCL between all GPUs (cuda.peer: nccl)");
   config.cuda.peer = CudaConfig::Peer::direct;
   EXPECT_EQ(place_four(all, config).members.size(), 1u);
-  try {
-    place_four({{0, 1}}, config);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::device);
-    EXPECT_THAT(
-        error.what(),
-        testing::HasSubstr("cuda.peer: direct, but cuda:0 and cuda:2 cannot read each "
-                           "other's memory: neither NVLink nor PCIe peer access connects them"));
-  }
+  EXPECT_THAT(
+      message_of(Category::device,
+                 [&] {
+                   place_four({{0, 1}}, config);
+                 }),
+      testing::HasSubstr("cuda.peer: direct, but cuda:0 and cuda:2 cannot read each "
+                         "other's memory: neither NVLink nor PCIe peer access connects them"));
 }
 
 TEST(Members, AreProcessesWhereGpusReachEachOther) {
@@ -295,6 +289,40 @@ TEST(Placement, Refuses) {
   config.parameter_device = "cpu:7";
   expect_error(config, Category::config,
                "cpu:7 is not one of the run's devices; use one of cpu:0, cpu:1");
+}
+
+// shares: of each device, the number of its towers and of its lanes.
+std::string text_of(const std::vector<std::pair<int, int>>& shares) {
+  Placement placement;
+  placement.towers = 0;
+  for (auto [towers, lanes] : shares) {
+    PlacedDevice device;
+    device.towers = {placement.towers, placement.towers + towers};
+    device.lanes = lanes;
+    placement.towers += towers;
+    placement.devices.push_back(device);
+  }
+  return accumulation_text(placement);
+}
+
+TEST(Accumulation, IsWhereADeviceRunsTowersOneAfterAnother) {
+  EXPECT_EQ(text_of({{2, 1}, {2, 1}}),
+            "4 towers on 2 devices: each device runs 2 towers one after another, which is gradient "
+            "accumulation over 2");
+  EXPECT_EQ(text_of({{4, 1}}),
+            "4 towers on 1 device: it runs 4 towers one after another, which is gradient "
+            "accumulation over 4");
+  EXPECT_EQ(text_of({{2, 1}, {1, 1}}),
+            "3 towers on 2 devices: each device runs up to 2 towers one after another, which is "
+            "gradient accumulation over 2");
+  EXPECT_EQ(text_of({{8, 2}}),
+            "8 towers on 1 device: it runs 8 towers, 2 at a time, which is "
+            "gradient accumulation over 4");
+}
+
+TEST(Accumulation, IsNotWhereLanesRunAllTowersAtOnce) {
+  EXPECT_EQ(text_of({{1, 1}, {1, 1}}), "");
+  EXPECT_EQ(text_of({{4, 4}}), "");
 }
 
 }  // namespace

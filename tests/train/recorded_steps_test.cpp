@@ -25,22 +25,17 @@ Traced trace(const SmallRun& run, int64_t first, int64_t last, int64_t max_spans
   std::mutex mutex;
   Traced traced;
   on_ranks(run, [&](TowerTrainer& trainer) {
-    ImageDataset data = run.dataset();
-    BatchLoader loader(data, run.loading_ahead(trainer));
     std::vector<TracedThread> threads;
     int64_t through = 0;
-    trainer.team().lead([&] {
-      loader.start(0, 0, INT64_MAX);
-      for (int64_t step = 1; step <= last + 1; ++step) {
-        if (step == first) trainer.begin_trace(max_spans);
-        trainer.begin_step(loader.next(), step - 1, run.optimizer.lr);
-        bool edge = step + 1 == first || step >= last;
-        while (trainer.under_way() > (edge ? 0 : trainer.max_ahead())) trainer.finish_step();
-        if (step != last) continue;
-        through = trainer.traced_through();
-        threads = trainer.end_trace();
-      }
-      loader.stop();
+    for_batches(trainer, run, run.dataset(), 0, last + 1, [&](const Batch& batch, int64_t done) {
+      int64_t step = done + 1;
+      if (step == first) trainer.begin_trace(max_spans);
+      trainer.begin_step(batch, done, run.optimizer.lr);
+      bool edge = step + 1 == first || step >= last;
+      while (trainer.under_way() > (edge ? 0 : trainer.max_ahead())) trainer.finish_step();
+      if (step != last) return;
+      through = trainer.traced_through();
+      threads = trainer.end_trace();
     });
     std::scoped_lock lock(mutex);
     int rank = trainer.placement().rank;
@@ -208,23 +203,16 @@ TEST_P(RecordedSteps, KeepAnInspectedStep) {
   SmallRun run;
   run.judged = true;
   run.devices = devices(1);
-  ImageDataset data = run.dataset();
   TowerTrainer trainer(run.options(), run.place());
-  BatchLoader loader(data, run.loading_ahead(trainer));
   Traced traced;
   trainer.set_judge([](const StepOutcome& result) { return result.step != 2; });
-  trainer.team().lead([&] {
-    loader.start(0, 0, INT64_MAX);
-    trainer.begin_trace();
-    for (int64_t step = 1; step <= 3; ++step) {
-      const Batch& batch = loader.next();
-      if (!trainer.step(batch, step - 1, run.optimizer.lr).rejected) continue;
-      NonFiniteSearch search(run.towers);
-      trainer.inspect(batch, step - 1, search);
-    }
-    traced.threads[0] = trainer.end_trace();
-    loader.stop();
+  trainer.team().lead([&] { trainer.begin_trace(); });
+  for_batches(trainer, run, run.dataset(), 0, 3, [&](const Batch& batch, int64_t done) {
+    if (!trainer.step(batch, done, run.optimizer.lr).rejected) return;
+    NonFiniteSearch search(run.towers);
+    trainer.inspect(batch, done, search);
   });
+  trainer.team().lead([&] { traced.threads[0] = trainer.end_trace(); });
   auto once = ops_of(run, run.batch_size), twice = once;
   twice.insert(twice.end(), once.begin(), once.end());
   OpsOfTowers ops;

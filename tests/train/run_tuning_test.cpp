@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
@@ -93,13 +94,10 @@ TEST_F(RunTuning, ADamagedCacheIsAWarningADamagedRecordAnError) {
   write_bytes(config.autotune_cache, "not ours");
   EXPECT_TRUE(open_tuning(config, {.gpus = true}, heard)->measures());
   EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured again")));
-  try {
-    open_tuning(config, {.recorded = "not ours", .gpus = true}, heard);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::checkpoint);
-    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of cuDNN engines"));
-  }
+  EXPECT_THAT(
+      message_of(Category::checkpoint,
+                 [&] { open_tuning(config, {.recorded = "not ours", .gpus = true}, heard); }),
+      HasSubstr("the checkpoint's record of cuDNN engines"));
 }
 
 TEST_F(RunTuning, ACacheThatCannotBeWrittenIsAWarning) {

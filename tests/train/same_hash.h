@@ -28,10 +28,7 @@ class SameHash : public OnEachKind {
   static void expect_to_go_on_from_a_checkpoint(const SmallRun& run) {
     uint64_t straight = hash_after(run, 4);
     TrainingState state = state_after(run, 2);
-    TowerTrainer trainer(run.options(), run.place());
-    trainer.team().lead([&] { trainer.restore(state, &state); });
-    run_steps(trainer, run, 2, 4);
-    EXPECT_EQ(trainer.parameter_hash(), straight);
+    EXPECT_EQ(hash_after(run, 2, 4, &state), straight);
   }
 };
 

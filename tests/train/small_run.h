@@ -30,56 +30,39 @@ inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
   return data;
 }
 
-struct SmallRun {
-  ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
-  LossConfig loss = {};
+// A config, and facts beside it. The members that it declares anew are what tests set.
+struct SmallRun : RunConfig {
+  SmallRun() {
+    model = {.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
+    optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.9, .nesterov = true};
+    bucket = {.first_mib = 0.02, .mib = 0.04};
+    batch_size = 4;
+    devices = {"cpu:0"};  // of each rank
+    seed = 3;
+  }
+
   std::shared_ptr<const Teacher> teacher = nullptr;
   FreezeOptions freeze = {};
-  AdaptConfig adapt = {};
-  OptimizerConfig optimizer{
-      .name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.9, .nesterov = true};
-  EmaConfig ema = {};
-  LossScaleConfig loss_scale = {};
   DType precision = DType::f32;
   bool exact = false;  // precision: exact
-  int64_t samples = 103, batch_size = 4, towers = 4, tower_threads = 1;
-  std::optional<int64_t> global_batch = {};      // none: batch_size x towers
-  std::vector<std::string> devices = {"cpu:0"};  // of each rank
-  uint64_t seed = 3;
+  int64_t samples = 103, towers = 4, tower_threads = 1;
   int ranks = 1;
-  std::string strategy = "parameter_device", reduction = "invariant", parameter_device = "auto";
-  BucketConfig bucket = {.first_mib = 0.02, .mib = 0.04};
-  bool recompute = false;
+  std::string strategy = "parameter_device", reduction = "invariant";
+  bool recompute = false, judged = false;
   SnapshotChoice snapshot = SnapshotChoice::fitting;
-  CudaConfig cuda = {};
-  bool judged = false;
 
   RunConfig config() const {
-    using Precision = RunConfig::Precision;
-    RunConfig config;
-    config.model = model;
-    config.loss = loss;
+    RunConfig config = *this;
     config.freeze = freeze.patterns;
     config.freeze_batch_norm = freeze.batch_norm;
-    config.adapt = adapt;
-    config.optimizer = optimizer;
-    config.ema = ema;
-    config.loss_scale = loss_scale;
     if (precision == DType::bf16) config.precision = Precision::bf16;
     if (precision == DType::f16) config.precision = Precision::fp16;
     if (exact) config.precision = Precision::exact;
-    config.batch_size = batch_size;
-    config.global_batch = global_batch;
     config.towers = towers;
     config.tower_threads = tower_threads;
-    config.devices = devices;
-    config.seed = seed;
-    config.strategy = *find_word<RunConfig::Strategy>(strategy);
-    config.parameter_device = parameter_device;
+    config.strategy = *find_word<Strategy>(strategy);
     config.reduction = *find_word<RunConfig::Reduction>(reduction);
-    config.bucket = bucket;
     if (recompute) config.memory.recompute = MemoryConfig::Recompute::blocks;
-    config.cuda = cuda;
     return config;
   }
   Placement place(int rank = 0) const {
@@ -115,6 +98,14 @@ struct SmallRun {
             .snapshot = snapshot,
             .judged = judged};
   }
+  // The same for other data. test: the data of evaluations, where it is another's.
+  TowerTrainerOptions options(const Dataset& train, const Dataset* test = nullptr) const {
+    TowerTrainerOptions others = options();
+    others.train_columns = train.spec().columns;
+    others.test_columns = (test ? *test : train).spec().columns;
+    others.classes = train.spec().classes;
+    return others;
+  }
   LoaderOptions loading(int rank = 0) const {
     Placement placement = place(rank);
     TowerRange own = placement.towers_of(rank);
@@ -144,34 +135,71 @@ inline SmallRun changed_run(const std::function<void(SmallRun&)>& change) {
   return run;
 }
 
-// Runs steps [from, to), and returns the last one's numbers in `result`.
-inline StepOutcome run_steps(TowerTrainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
-  ImageDataset data = run.dataset();
+// Returns a trainer that has compiled the run's plans, and allocated nothing.
+inline TowerTrainer planned_trainer(const SmallRun& run) {
+  TowerTrainerOptions options = run.options();
+  options.plan_only = true;
+  return {options, run.place()};
+}
+
+// Calls body(batch, step) for the steps [from, to) of the data, on the leading thread. The body
+// leaves at most max_ahead() steps under way, and the last one none.
+inline void for_batches(TowerTrainer& trainer, const SmallRun& run, const Dataset& data,
+                        int64_t from, int64_t to,
+                        const std::function<void(const Batch&, int64_t)>& body) {
   BatchLoader loader(data, run.loading_ahead(trainer));
-  StepOutcome result;
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();
     loader.start(from / per_epoch, from % per_epoch, INT64_MAX);
-    auto finish = [&](int ahead) {
-      while (trainer.under_way() > ahead) result = trainer.finish_step();
-    };
-    for (int64_t step = from; step < to; ++step) {
-      trainer.begin_step(loader.next(), step, run.optimizer.lr);
-      finish(trainer.max_ahead());
-    }
-    finish(0);
+    for (int64_t step = from; step < to; ++step) body(loader.next(), step);
     loader.stop();
+  });
+}
+
+// Runs steps [from, to) of the data, and returns the last one's numbers.
+inline StepOutcome run_steps(TowerTrainer& trainer, const SmallRun& run, const Dataset& data,
+                             int64_t from, int64_t to) {
+  StepOutcome result;
+  for_batches(trainer, run, data, from, to, [&](const Batch& batch, int64_t step) {
+    trainer.begin_step(batch, step, run.optimizer.lr);
+    while (trainer.under_way() > (step + 1 < to ? trainer.max_ahead() : 0))
+      result = trainer.finish_step();
   });
   return result;
 }
+inline StepOutcome run_steps(TowerTrainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
+  return run_steps(trainer, run, run.dataset(), from, to);
+}
+
+// Evaluates the data once, in its order.
+inline EvaluationSums evaluate(TowerTrainer& trainer, const SmallRun& run, const Dataset& data) {
+  LoaderOptions loading = run.loading(trainer.placement().rank);
+  loading.shuffle = false;
+  BatchLoader loader(data, loading);
+  EvaluationSums sums;
+  trainer.team().lead([&] {
+    trainer.begin_evaluation();
+    loader.start(0, 0, 1);
+    while (!loader.finished()) trainer.evaluate(loader.next(), sums);
+    trainer.end_evaluation();
+  });
+  return sums;
+}
+
+// Restores a state, which rank 0 reads, on all ranks.
+inline void restore(TowerTrainer& trainer, const TrainingState& state) {
+  bool reads = trainer.placement().rank == 0;
+  trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
+}
 
 // Runs a trainer for each rank, on a thread each, with a socket to every other.
-inline void on_ranks(const SmallRun& run, const std::function<void(TowerTrainer&)>& body) {
+inline void on_ranks(const SmallRun& run, const TowerTrainerOptions& options,
+                     const std::function<void(TowerTrainer&)>& body) {
   auto groups = threads_groups(run.ranks);
   run_ranks(run.ranks, [&](int rank) {
     ProcessGroup& group = *groups[static_cast<size_t>(rank)];
     try {
-      TowerTrainer trainer(run.options(), run.place(rank), &group);
+      TowerTrainer trainer(options, run.place(rank), &group);
       body(trainer);
     } catch (const SymmetricError&) {
       throw;  // the other ranks throw it themselves, when they have read what it follows from
@@ -182,16 +210,30 @@ inline void on_ranks(const SmallRun& run, const std::function<void(TowerTrainer&
   });
 }
 
-// Returns the parameter hash on rank 0; throws Error where a rank ends with another one.
-inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
+inline void on_ranks(const SmallRun& run, const std::function<void(TowerTrainer&)>& body) {
+  on_ranks(run, run.options(), body);
+}
+
+// Runs steps [from, to), from the state if there is one. Returns the parameter hash on rank 0;
+// throws Error where a rank ends with another one.
+inline uint64_t hash_after(const SmallRun& run, int64_t from, int64_t to,
+                           const TrainingState* state) {
   std::vector<uint64_t> hashes(static_cast<size_t>(run.ranks));
   on_ranks(run, [&](TowerTrainer& trainer) {
-    run_steps(trainer, run, 0, steps);
+    if (state) restore(trainer, *state);
+    run_steps(trainer, run, from, to);
     trainer.team().lead([&] { trainer.check_replicas(); });
     hashes[static_cast<size_t>(trainer.placement().rank)] = trainer.parameter_hash();
   });
   for (uint64_t hash : hashes) require(hash == hashes[0], "ranks end with different weights");
   return hashes[0];
+}
+inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
+  return hash_after(run, 0, steps, nullptr);
+}
+
+inline std::vector<float> weights_of(const TowerTrainer& trainer) {
+  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
 }
 
 // Returns the weights of rank 0.
@@ -199,8 +241,7 @@ inline std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
   std::vector<float> weights;
   on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, steps);
-    if (trainer.placement().rank == 0)
-      weights.assign(trainer.weights(), trainer.weights() + trainer.layout().total_floats());
+    if (trainer.placement().rank == 0) weights = weights_of(trainer);
   });
   return weights;
 }

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <sys/stat.h>
 #include <thread>
 
@@ -6,6 +5,8 @@
 
 #include "engine/base/write_file.h"
 #include "engine/train/run_tuning.h"
+#include "tests/base/message_of.h"
+#include "tests/base/set_variable.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
@@ -18,22 +19,6 @@ Tuning measured(const std::string& key, const std::string& engine) {
   tuning.keep(key, engine, true);
   return tuning;
 }
-
-// Sets an environment variable for as long as this lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    value ? ::setenv(name, value, 1) : ::unsetenv(name);
-  }
-  ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
 
 class TuningCache : public CheckpointTest {
  protected:
@@ -105,15 +90,9 @@ TEST_F(TuningCache, AFifoIsRefusedWithoutWaiting) {
 TEST_F(TuningCache, AFileThatCannotBeWrittenIsAnErrorThatNamesIt) {
   write_bytes(folder / "file", "");
   for (const std::filesystem::path& bad :
-       {folder / "file" / "tuning.txt", folder / "file" / "deep" / "tuning.txt"}) {
-    try {
-      add_to_tuning_cache(bad, measured("k", "e"));
-      FAIL() << bad;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::config);
-      EXPECT_THAT(error.what(), HasSubstr((folder / "file").string()));
-    }
-  }
+       {folder / "file" / "tuning.txt", folder / "file" / "deep" / "tuning.txt"})
+    EXPECT_THAT(message_of(Category::config, [&] { add_to_tuning_cache(bad, measured("k", "e")); }),
+                HasSubstr((folder / "file").string()));
 }
 
 // Each thread adds its own choices, one at a time, and all add one in common.
@@ -137,15 +116,16 @@ TEST_F(TuningCache, WritersAtATimeLoseNothing) {
 TEST_F(TuningCache, AutoIsInTheUsersCacheFolder) {
   EXPECT_EQ(tuning_cache_path("none"), "");
   EXPECT_EQ(tuning_cache_path("a/b.txt"), "a/b.txt");
-  Variable home("HOME", "/home/somebody");
+  SetVariable home("HOME", "/home/somebody");
   {
-    Variable cache("XDG_CACHE_HOME", "/var/cache");
+    SetVariable cache("XDG_CACHE_HOME", "/var/cache");
     EXPECT_EQ(tuning_cache_path("auto"), "/var/cache/spire/tuning.txt");
   }
-  for (const char* no_folder : {static_cast<const char*>(nullptr), "", "relative"}) {
-    Variable cache("XDG_CACHE_HOME", no_folder);
+  using Value = std::optional<std::string>;
+  for (const Value& no_folder : {Value(), Value(""), Value("relative")}) {
+    SetVariable cache("XDG_CACHE_HOME", no_folder);
     EXPECT_EQ(tuning_cache_path("auto"), "/home/somebody/.cache/spire/tuning.txt");
-    Variable homeless("HOME", nullptr);
+    SetVariable homeless("HOME", std::nullopt);
     EXPECT_EQ(tuning_cache_path("auto"), "");
   }
 }

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include <spire/error.h>
-#include <spire/random_stream.h>
 
 #include "tests/device/every_device.h"
+#include "tests/update/tower_values.h"
 
 namespace spire {
 namespace {
@@ -17,16 +17,8 @@ constexpr FloatRange ranges[] = {{0, length},           {5, 4999},
                                  {2 * chunk, length},   {chunk, 3 * chunk + 2},
                                  {chunk + 6, chunk + 7}};
 
-// Values whose sum depends on the order of additions.
-std::vector<float> values_of_tower(int tower) {
-  RandomStream random(11, Purpose::initialize, static_cast<uint64_t>(tower));
-  std::vector<float> values(length);
-  uint64_t i = 0;
-  for (float& value : values) {
-    float u = random.uniform(i++) - 0.5f;
-    value = u * std::exp2(20 * random.uniform(i++));
-  }
-  return values;
+Floats values_of_tower(int tower) {
+  return spire::values_of_tower(tower, length);
 }
 
 class LaneArithmeticTest : public EveryDevice {

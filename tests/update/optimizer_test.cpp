@@ -10,6 +10,7 @@
 #include <spire/random_stream.h>
 
 #include "engine/config/words.h"
+#include "tests/update/update_reference.h"
 
 namespace spire {
 namespace {
@@ -54,91 +55,23 @@ float update_tensor(const OptimizerFormula& formula, Buffers& b, float gradient_
   return at.trust;
 }
 
-struct Reference {  // one element, in double
-  double w, v = 0, m = 0;
-};
-
-double sgd(Reference& r, double g, const OptimizerConfig& c, double lr) {
-  g += c.weight_decay * r.w;
-  r.v = c.momentum * r.v + g;
-  return r.w -= lr * (c.nesterov ? g + c.momentum * r.v : r.v);
-}
-
-double adam(Reference& r, double g, const OptimizerConfig& c, double lr, int step, bool decoupled) {
-  if (decoupled)
-    r.w -= lr * c.weight_decay * r.w;
-  else
-    g += c.weight_decay * r.w;
-  r.m = c.beta1 * r.m + (1 - c.beta1) * g;
-  r.v = c.beta2 * r.v + (1 - c.beta2) * g * g;
-  double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
-  return r.w -= lr * m / (std::sqrt(v) + c.epsilon);
-}
-
-using Tensor = std::vector<Reference>;
-
-double norm_of(const std::vector<double>& values) {
-  double squares = 0;
-  for (double value : values) squares += value * value;
-  return std::sqrt(squares);
-}
-
-double norm_of(const Tensor& tensor) {
-  std::vector<double> weights;
-  for (const Reference& r : tensor) weights.push_back(r.w);
-  return norm_of(weights);
-}
-
-void lars(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr) {
-  double weights = norm_of(tensor);
-  double ratio = c.trust_coefficient * weights / (norm_of(g) + c.weight_decay * weights);
-  for (size_t i = 0; i < n; ++i) {
-    Reference& r = tensor[i];
-    r.v = c.momentum * r.v + ratio * (g[i] + c.weight_decay * r.w);
-    r.w -= lr * r.v;
-  }
-}
-
-void lamb(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr,
-          int step) {
-  std::vector<double> u(n);
-  for (size_t i = 0; i < n; ++i) {
-    Reference& r = tensor[i];
-    r.m = c.beta1 * r.m + (1 - c.beta1) * g[i];
-    r.v = c.beta2 * r.v + (1 - c.beta2) * g[i] * g[i];
-    double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
-    u[i] = m / (std::sqrt(v) + c.epsilon) + c.weight_decay * r.w;
-  }
-  double ratio = norm_of(tensor) / norm_of(u);
-  for (size_t i = 0; i < n; ++i) tensor[i].w -= lr * ratio * u[i];
-}
-
-void reference_step(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c,
-                    double lr, int step) {
-  if (c.name == OptimizerConfig::Name::lars) return lars(tensor, g, c, lr);
-  if (c.name == OptimizerConfig::Name::lamb) return lamb(tensor, g, c, lr, step);
-  for (size_t i = 0; i < n; ++i) {
-    c.name == OptimizerConfig::Name::sgd
-        ? sgd(tensor[i], g[i], c, lr)
-        : adam(tensor[i], g[i], c, lr, step, c.name == OptimizerConfig::Name::adamw);
-  }
-}
+// All weights as one tensor.
+const std::vector<WeightSpan> whole_tensor = {{.range = {0, n}, .adapts = true}};
 
 class OptimizerRule : public testing::TestWithParam<OptimizerConfig> {};
 
 TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
   OptimizerConfig config = GetParam();
   Buffers buffers = random_buffers(slot_names(config).size());
-  Tensor reference;
-  for (float w : buffers.weights) reference.push_back({w});
+  OptimizerReference reference(config, buffers.weights);
   std::vector<double> g;
   for (float gradient : buffers.gradients) g.push_back(0.5 * gradient);
   for (int step = 1; step <= 20; ++step) {
     double lr = 0.01 * step;
     update_tensor(formula_of(config, static_cast<float>(lr), step), buffers, 0.5f);
-    reference_step(reference, g, config, lr, step);
+    reference.step(whole_tensor, g, lr);
     for (size_t i = 0; i < n; ++i) {
-      double w = reference[i].w;
+      double w = reference.weights()[i];
       ASSERT_NEAR(buffers.weights[i], w, 2e-6 * step * (1 + std::abs(w))) << "step " << step;
     }
   }
@@ -149,8 +82,7 @@ TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
 void expect_float64_distances(const OptimizerConfig& config, double lr, int steps) {
   Buffers buffers = random_buffers(slot_names(config).size());
   std::vector<float> first = buffers.weights;
-  Tensor reference;
-  for (float w : buffers.weights) reference.push_back({w});
+  OptimizerReference reference(config, buffers.weights);
   float rate = static_cast<float>(lr);
   RandomStream random(4, Purpose::initialize);
   std::vector<float> mean = buffers.gradients;
@@ -161,13 +93,13 @@ void expect_float64_distances(const OptimizerConfig& config, double lr, int step
       g[i] = buffers.gradients[i] = mean[i] + 0.2f * noise;
     }
     update_tensor(formula_of(config, rate, step), buffers);
-    reference_step(reference, g, config, double{rate}, step);
+    reference.step(whole_tensor, g, double{rate});
   }
   double rounding = steps * 0x1p-24;
   for (size_t i = 0; i < n; ++i) {
-    double distance = reference[i].w - first[i];
+    double w = reference.weights()[i], distance = w - first[i];
     EXPECT_NEAR(buffers.weights[i] - first[i], distance,
-                2e-4 * std::abs(distance) + rounding * (1 + std::abs(reference[i].w)))
+                2e-4 * std::abs(distance) + rounding * (1 + std::abs(w)))
         << i;
   }
 }
@@ -310,6 +242,32 @@ TEST(Optimizer, ClippingScalesToTheNormAndNeverUp) {
   EXPECT_EQ(clip_factor(10, 2), 0.2f);
   EXPECT_EQ(clip_factor(1, 2), 1.0f);
   EXPECT_EQ(clip_factor(10, 0), 1.0f);
+}
+
+TEST(Ema, WarmUpRaisesTheDecay) {
+  EmaConfig plain{.decay = 0.9}, warm{.decay = 0.9, .warmup = true};
+  EXPECT_EQ(average_decay(plain, 1), 0.9);
+  EXPECT_DOUBLE_EQ(average_decay(warm, 1), 2.0 / 11);
+  EXPECT_DOUBLE_EQ(average_decay(warm, 40), 41.0 / 50);
+  EXPECT_EQ(average_decay(warm, 80), 0.9);  // 81 / 90
+  EXPECT_EQ(average_decay(warm, 100000), 0.9);
+}
+
+// The average approaches constant weights as decay^t; slices give the same bits as the whole.
+TEST(Ema, ApproachesConstantWeightsGeometrically) {
+  std::vector<float> weights(n), whole(n, 0.0f), sliced(n, 0.0f);
+  for (size_t i = 0; i < n; ++i) weights[i] = 1.0f + static_cast<float>(i);
+  for (int64_t step = 1; step <= 30; ++step) {
+    EmaFormula ema = average_formula({.decay = 0.75}, step);
+    update_average(ema, n, weights.data(), whole.data());
+    update_average(ema, 5, weights.data(), sliced.data());
+    update_average(ema, n - 5, weights.data() + 5, sliced.data() + 5);
+    for (size_t i = 0; i < n; ++i) {
+      double expected = weights[i] * (1 - std::pow(0.75, step));
+      ASSERT_NEAR(whole[i], expected, 1e-6 * weights[i]) << step;
+    }
+  }
+  EXPECT_EQ(whole, sliced);
 }
 
 }  // namespace

@@ -12,65 +12,59 @@
 namespace spire {
 namespace {
 
-// Three parameters of 1000 floats, from 0, 1008 and 2016 on. Their forms: 4 units of 250 floats, 3
-// of 400 with a short last one, and 2 units that read all of their parameter.
+// Forms of parameters of 1000 floats, which count how often each of their units is packed.
 struct Forms {
-  std::vector<float> plain = std::vector<float>(3024);
-  std::vector<std::vector<int>> packed;  // per form and unit: how often it was packed
+  using Counts = std::vector<std::vector<int>>;  // per form and unit
+  Counts packed;
+  std::vector<float> plain = std::vector<float>(4032);
   MemoryPool memory{DeviceId{}};
   PackedWeights weights;
 
-  Forms() {
-    add(0, 4, 250);
-    add(1008, 3, 400);
-    add(2016, 2, 0);
-    weights.allocate(memory);
-  }
-  void add(int64_t offset, int64_t units, int64_t unit_floats) {
+  void add(int64_t offset, int64_t units, int64_t unit_floats, bool frozen = false,
+           bool step = true) {
     size_t form = packed.size();
     packed.emplace_back(static_cast<size_t>(units));
     auto pack = [this, form](const float*, void*, int64_t first, int64_t last, void*) {
       for (int64_t u = first; u < last; ++u) ++packed[form][static_cast<size_t>(u)];
     };
-    ParameterEntry entry{.name = "", .shape = {1000}, .offset = offset, .initialize = {}};
-    weights.add(entry, {0, "form", 64, units, pack, unit_floats}, true);
+    weights.add({.name = "", .shape = {1000}, .offset = offset, .frozen = frozen, .initialize = {}},
+                {0, "form", 64, units, pack, unit_floats}, step);
   }
-  using Counts = std::vector<std::vector<int>>;
+};
+
+// Parameters from 0, 1008 and 2016 on: 4 units of 250 floats, 3 of 400 with a short last one, and 2
+// units that read all of their parameter.
+struct ThreeForms : Forms {
+  ThreeForms() {
+    add(0, 4, 250);
+    add(1008, 3, 400);
+    add(2016, 2, 0);
+    weights.allocate(memory);
+  }
 };
 
 // Steps and evaluations leave what is frozen alone: it is packed once, by parts that share it.
 TEST(PackedWeights, PacksFrozenFormsOnlyWhenAsked) {
-  std::vector<std::vector<int>> packed;
-  PackedWeights weights;
-  auto add = [&](int64_t offset, bool frozen, bool step) {
-    size_t form = packed.size();
-    packed.emplace_back(2);
-    auto pack = [&packed, form](const float*, void*, int64_t first, int64_t last, void*) {
-      for (int64_t u = first; u < last; ++u) ++packed[form][static_cast<size_t>(u)];
-    };
-    weights.add({.name = "", .shape = {1000}, .offset = offset, .frozen = frozen, .initialize = {}},
-                {0, "form", 64, 2, pack, 500}, step);
-  };
+  Forms forms;
   for (bool frozen : {false, true}) {
-    add(frozen ? 2016 : 0, frozen, true);
-    add(frozen ? 3024 : 1008, frozen, false);
+    forms.add(frozen ? 2016 : 0, 2, 500, frozen, true);
+    forms.add(frozen ? 3024 : 1008, 2, 500, frozen, false);
   }
-  MemoryPool memory{DeviceId{}};
-  weights.allocate(memory);
-  std::vector<float> plain(4032);
+  PackedWeights& weights = forms.weights;
+  weights.allocate(forms.memory);
+  const float* plain = forms.plain.data();
   auto stream = make_stream({});
-  using Counts = std::vector<std::vector<int>>;
-  for (int part : {0, 1, 2}) weights.pack_for_step(plain.data(), part, 3, *stream);
-  EXPECT_EQ(packed, (Counts{{1, 1}, {0, 0}, {0, 0}, {0, 0}}));
-  for (int part : {0, 1, 2}) weights.pack_for_evaluation(plain.data(), part, 3, *stream);
-  EXPECT_EQ(packed, (Counts{{1, 1}, {1, 1}, {0, 0}, {0, 0}}));
-  for (int part : {0, 1, 2}) weights.pack_frozen(plain.data(), part, 3, *stream);
-  EXPECT_EQ(packed, (Counts{{1, 1}, {1, 1}, {1, 1}, {1, 1}}));
+  for (int part : {0, 1, 2}) weights.pack_for_step(plain, part, 3, *stream);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1}, {0, 0}, {0, 0}, {0, 0}}));
+  for (int part : {0, 1, 2}) weights.pack_for_evaluation(plain, part, 3, *stream);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1}, {1, 1}, {0, 0}, {0, 0}}));
+  for (int part : {0, 1, 2}) weights.pack_frozen(plain, part, 3, *stream);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1}, {1, 1}, {1, 1}, {1, 1}}));
   for (const PackedWeights::Unit& unit : weights.step_units()) EXPECT_EQ(unit.form, 0u);
 }
 
 TEST(PackingShare, PacksEarlyWhatOneLaneHasUpdated) {
-  Forms forms;
+  ThreeForms forms;
   auto stream = make_stream({});
   auto shares = PackingShare::divide(forms.weights, {{0, 1500}, {1500, 3024}});
   for (PackingShare& share : shares) share.begin();
@@ -91,7 +85,7 @@ TEST(PackingShare, PacksEarlyWhatOneLaneHasUpdated) {
 
 TEST(PackingShare, EachUnitIsPackedOnceEachStepOnAnyLanes) {
   for (int lanes : {1, 2, 3, 7}) {
-    Forms forms;
+    ThreeForms forms;
     auto stream = make_stream({});
     std::vector<FloatRange> updated;
     for (int l = 0; l < lanes; ++l) updated.push_back({3024 * l / lanes, 3024 * (l + 1) / lanes});

@@ -7,8 +7,8 @@
 #include <spire/layers.h>
 #include <spire/random_stream.h>
 
-#include "engine/update/ownership.h"
 #include "engine/update/cpu_update.h"
+#include "engine/update/ownership.h"
 #include "engine/update/tree.h"
 #include "tests/device/every_device.h"
 #include "tests/update/update_reference.h"

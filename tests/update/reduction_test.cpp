@@ -5,46 +5,21 @@
 #include <cstring>
 #include <mutex>
 
-#include <gtest/gtest.h>
-
-#include <spire/random_stream.h>
+#include <gmock/gmock.h>
 
 #include "engine/device/lane_team.h"
 #include "engine/update/bucket_exchange.h"
-#include "engine/update/ownership.h"
 #include "engine/update/exchange.h"
 #include "engine/update/gradient_sums.h"
 #include "engine/update/lane_arithmetic.h"
+#include "engine/update/ownership.h"
 #include "tests/process/ranks.h"
+#include "tests/update/tower_values.h"
 
 namespace spire {
 namespace {
 
 constexpr int64_t chunk = TreeSum::chunk;
-
-using Floats = std::vector<float>;
-
-// One buffer a tower; sums depend on the order of additions.
-std::vector<Floats> tower_gradients(int towers, int64_t floats) {
-  RandomStream random(5, Purpose::initialize);
-  std::vector<Floats> values(static_cast<size_t>(towers), Floats(static_cast<size_t>(floats)));
-  uint64_t i = 0;
-  for (auto& tower : values) {
-    for (auto& v : tower) {
-      float exponent = 16 * random.uniform(i++);
-      v = (random.uniform(i++) - 0.5f) * std::exp2(exponent);
-    }
-  }
-  return values;
-}
-
-Floats tree_of(const std::vector<Floats>& values, TowerRange node) {
-  if (node.size() == 1) return values[static_cast<size_t>(node.begin)];
-  int split = tree_split(node);
-  Floats left = tree_of(values, {node.begin, split}), right = tree_of(values, {split, node.end});
-  for (size_t i = 0; i < left.size(); ++i) left[i] += right[i];
-  return left;
-}
 
 struct Layout {
   int towers, ranks, lanes;  // lanes of each rank, each a device; towers are shared contiguously
@@ -193,7 +168,7 @@ void expect_bits(const Floats& got, const Floats& want, FloatRange range, const 
 TEST(GradientSums, EqualsTheTreeOnAnyLanesAndRanks) {
   int64_t floats = 11 * chunk + 160, trained = 10 * chunk + 48;
   for (int towers : {1, 2, 3, 5, 8}) {
-    auto values = tower_gradients(towers, floats);
+    auto values = values_of_towers(towers, floats);
     Floats tree = tree_of(values, {0, towers});
     for (int ranks : {1, 2, 3}) {
       for (int lanes : {1, 2}) {
@@ -210,7 +185,7 @@ TEST(GradientSums, ChunksThatAreStoredNowhereEqualTheTree) {
   for (int towers : {1, 2, 3, 5}) {
     for (int lanes : {1, 2}) {
       if (lanes > towers) continue;
-      auto values = tower_gradients(towers, floats);
+      auto values = values_of_towers(towers, floats);
       Layout layout{towers, 1, lanes, floats, trained};
       layout.by_chunks = true;
       expect_bits(reduce(layout, values)[0].sums, tree_of(values, {0, towers}), {0, floats},
@@ -224,7 +199,7 @@ TEST(GradientSums, ChunksThatAreStoredNowhereEqualTheTree) {
 
 TEST(GradientSums, SumsReachTheMembersOfTheStrategy) {
   int64_t floats = 9 * chunk;
-  auto values = tower_gradients(6, floats);
+  auto values = values_of_towers(6, floats);
   Floats tree = tree_of(values, {0, 6});
   auto to_zero = reduce({6, 3, 1, floats, floats, Strategy::parameter_device}, values);
   expect_bits(to_zero[0].sums, tree, {0, floats}, "rank 0");
@@ -241,7 +216,7 @@ TEST(GradientSums, SumsReachTheMembersOfTheStrategy) {
 
 TEST(GradientSums, SquaresAreOfTrainedFloatsInFixedChunks) {
   int64_t floats = 6 * chunk, trained = 4 * chunk + 16;
-  auto values = tower_gradients(4, floats);
+  auto values = values_of_towers(4, floats);
   Floats tree = tree_of(values, {0, 4});
   for (int ranks : {1, 2}) {
     auto reduced = reduce({4, ranks, 1, floats, trained}, values);
@@ -256,7 +231,7 @@ TEST(GradientSums, SquaresAreOfTrainedFloatsInFixedChunks) {
 
 TEST(GradientSums, NativeIsNearTheTreeAndEqualOnAllRanks) {
   int64_t floats = 5 * chunk;
-  auto values = tower_gradients(12, floats);
+  auto values = values_of_towers(12, floats);
   Floats tree = tree_of(values, {0, 12});
   Layout layout{12, 3, 1, floats, floats};
   layout.order = Reduction::native;
@@ -392,16 +367,12 @@ TEST(BucketExchange, ErrorsOfTheExchangeThreadNameIt) {
   pair.status.begin_step(7);
   sums.exchange->begin_step();
   sums.exchange->gradients_ready(0, chunk);
-  try {
-    sums.exchange->finish(0);
-    FAIL() << "nothing was thrown";
-  } catch (const LaneError& error) {
-    EXPECT_STREQ(error.what(), "exchange, bucket 0 of step 7: no net");
-  }
+  EXPECT_THAT([&] { sums.exchange->finish(0); },
+              testing::ThrowsMessage<LaneError>("exchange, bucket 0 of step 7: no net"));
 }
 
 TEST(BucketExchange, ALostPeerReleasesTheLanes) {
-  auto values = tower_gradients(2, chunk);
+  auto values = values_of_towers(2, chunk);
   auto groups = threads_groups(2);
   groups[1].reset();  // rank 1 is gone
   EXPECT_THROW(reduce_rank({2, 2, 1, chunk, chunk}, values, 0, groups[0].get(), 1), PeerLost);

@@ -62,13 +62,9 @@ OneStep one_step(const OptimizerConfig& optimizer) {
   run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.optimizer = optimizer;
   TowerTrainer trainer(run.options(), run.place());
-  auto weights = [&] {
-    return std::vector<float>(trainer.weights(),
-                              trainer.weights() + trainer.layout().total_floats());
-  };
-  OneStep step{trainer.layout(), weights(), {}};
+  OneStep step{trainer.layout(), weights_of(trainer), {}};
   run_steps(trainer, run, 0, 1);
-  step.after = weights();
+  step.after = weights_of(trainer);
   return step;
 }
 

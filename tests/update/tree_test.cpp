@@ -1,51 +1,29 @@
 #include "engine/update/tree.h"
 
-#include <cmath>
 #include <cstring>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include <spire/random_stream.h>
+#include "tests/update/tower_values.h"
 
 namespace spire {
 namespace {
 
 constexpr int64_t length = 100;
 
-// Values whose sum depends on the order of additions.
-std::vector<std::vector<float>> contributions(int towers) {
-  RandomStream random(11, Purpose::initialize);
-  std::vector<std::vector<float>> values(static_cast<size_t>(towers), std::vector<float>(length));
-  uint64_t i = 0;
-  for (auto& tower : values)
-    for (auto& v : tower) {
-      float u = random.uniform(i++) - 0.5f;
-      v = u * std::exp2(20 * random.uniform(i++));
-    }
-  return values;
-}
-
-float reference(const std::vector<std::vector<float>>& values, TowerRange node, size_t element) {
-  if (node.size() == 1) return values[static_cast<size_t>(node.begin)][element];
-  int split = tree_split(node);
-  return reference(values, {node.begin, split}, element) +
-         reference(values, {split, node.end}, element);
-}
-
 // Imitates lanes: writes each tower's values, adds up the lanes' subtrees, then sums the tree.
 using MakeSchedule = LaneSchedule (*)(Reduction, int towers, TowerRange);
-std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes,
-                                MakeSchedule make_schedule,
-                                Reduction reduction = Reduction::invariant) {
+Floats sum_on_lanes(const std::vector<Floats>& values, int lanes, MakeSchedule make_schedule,
+                    Reduction reduction = Reduction::invariant) {
   int towers = static_cast<int>(values.size());
-  std::vector<std::vector<std::vector<float>>> buffers(static_cast<size_t>(lanes));
+  std::vector<std::vector<Floats>> buffers(static_cast<size_t>(lanes));
   std::vector<TreeSum::Leaf> leaves;
   for (int lane = 0; lane < lanes; ++lane) {
     TowerRange range = towers_of_lane(towers, lane, lanes);
     LaneSchedule schedule = make_schedule(reduction, towers, range);
     auto& mine = buffers[static_cast<size_t>(lane)];
-    mine.assign(static_cast<size_t>(schedule.buffers), std::vector<float>(length));
+    mine.assign(static_cast<size_t>(schedule.buffers), Floats(length));
     for (int i = 0; i < range.size(); ++i) {
       const TreeStep& step = schedule.steps[static_cast<size_t>(i)];
       mine[static_cast<size_t>(step.target)] = values[static_cast<size_t>(range.begin + i)];
@@ -64,19 +42,18 @@ std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, i
 
 TEST(Tree, SumIsTheSameBitsForEverySplitIntoLanes) {
   for (int towers = 1; towers <= 17; ++towers) {
-    auto values = contributions(towers);
+    auto values = values_of_towers(towers, length);
     for (int lanes = 1; lanes <= towers; ++lanes) {
       for (MakeSchedule schedule : {lane_schedule, lockstep_schedule}) {
-        auto sum = sum_on_lanes(values, lanes, schedule);
-        for (size_t e = 0; e < length; ++e)
-          ASSERT_EQ(sum[e], reference(values, {0, towers}, e)) << towers << " towers, " << lanes;
+        ASSERT_EQ(sum_on_lanes(values, lanes, schedule), tree_of(values, {0, towers}))
+            << towers << " towers, " << lanes;
       }
     }
   }
 }
 
 // The order of `native` inside a process: lanes one after another, towers one after another.
-float sequence(const std::vector<std::vector<float>>& values, int lanes, size_t element) {
+float sequence(const std::vector<Floats>& values, int lanes, size_t element) {
   auto towers = static_cast<int>(values.size());
   float total = 0;
   for (int lane = 0; lane < lanes; ++lane) {
@@ -91,7 +68,7 @@ float sequence(const std::vector<std::vector<float>>& values, int lanes, size_t 
 
 TEST(Tree, NativeSumsInTheOrderOfTowersAndLanes) {
   for (int towers : {1, 2, 5, 8}) {
-    auto values = contributions(towers);
+    auto values = values_of_towers(towers, length);
     for (int lanes = 1; lanes <= towers; ++lanes) {
       for (MakeSchedule schedule : {lane_schedule, lockstep_schedule}) {
         auto sum = sum_on_lanes(values, lanes, schedule, Reduction::native);
@@ -112,12 +89,13 @@ TEST(Tree, ALeafMayBeAShardOnly) {
 }
 
 TEST(Tree, OrderMattersForTheseValues) {  // so the test above can fail
-  auto values = contributions(8);
+  auto values = values_of_towers(8, length);
+  Floats tree = tree_of(values, {0, 8});
   int different = 0;
   for (size_t e = 0; e < length; ++e) {
     float sequential = 0;
     for (auto& tower : values) sequential += tower[e];
-    different += sequential != reference(values, {0, 8}, e);
+    different += sequential != tree[e];
   }
   EXPECT_GT(different, 10);
 }

@@ -1,5 +1,4 @@
-// A whole update step in float64, transcribed from the papers (engine/update/formulas.h names
-// them).
+// Update steps in float64, transcribed from the papers (engine/update/formulas.h names them).
 #pragma once
 #include <cmath>
 #include <vector>
@@ -9,44 +8,22 @@
 
 namespace spire {
 
-class UpdateReference {
+class OptimizerReference {
  public:
-  UpdateReference(const OptimizerConfig& optimizer, const EmaConfig& ema,
-                  const ParameterLayout& layout, const std::vector<float>& weights)
+  OptimizerReference(const OptimizerConfig& optimizer, const std::vector<float>& weights)
       : c_(optimizer),
-        ema_(ema),
-        layout_(layout),
         weights_(weights.begin(), weights.end()),
-        average_(weights_),
         m_(weights.size()),
         v_(weights.size()) {}
 
-  void step(const std::vector<float>& sums, double lr) {
+  // g: gradients of all weights, of which the spans are updated.
+  void step(const std::vector<WeightSpan>& spans, const std::vector<double>& g, double lr) {
     ++t_;
-    std::vector<double> g(sums.begin(), sums.end());
-    double norm = norm_of(g, {0, layout_.trained_floats()});
-    if (c_.clip_norm > 0 && norm > c_.clip_norm)
-      for (double& value : g) value *= c_.clip_norm / norm;
-    for (const WeightSpan& span : weight_spans(c_, layout_)) update(span, g, lr);
-    for (const ParameterEntry& entry : layout_.entries()) {
-      if (entry.trained()) continue;
-      for (size_t i = begin_of(entry); i < begin_of(entry) + size_of(entry); ++i)
-        weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
-    }
-    if (ema_.decay == 0) return;
-    double decay = average_decay(ema_, t_);
-    for (size_t i = 0; i < average_.size(); ++i)
-      average_[i] = decay * average_[i] + (1 - decay) * weights_[i];
+    for (const WeightSpan& span : spans) update(span, g, lr);
   }
-
   const std::vector<double>& weights() const { return weights_; }
-  const std::vector<double>& average() const { return average_; }  // of what is trained
 
- private:
-  static size_t begin_of(const ParameterEntry& entry) { return static_cast<size_t>(entry.offset); }
-  static size_t size_of(const ParameterEntry& entry) {
-    return static_cast<size_t>(entry.elements());
-  }
+ protected:
   static double norm_of(const std::vector<double>& values, FloatRange range) {
     double squares = 0;
     for (auto i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i)
@@ -54,6 +31,7 @@ class UpdateReference {
     return std::sqrt(squares);
   }
 
+ private:
   void update(const WeightSpan& span, const std::vector<double>& g, double lr) {
     double decay = c_.weight_decay * span.decay;
     lr *= double{span.lr};
@@ -101,11 +79,46 @@ class UpdateReference {
     for (size_t i = 0; i < u.size(); ++i) weights_[i] -= lr * ratio * u[i];
   }
 
+ protected:
   OptimizerConfig c_;
+  int t_ = 0;
+  std::vector<double> weights_;
+
+ private:
+  std::vector<double> m_, v_;
+};
+
+// A whole step, with clipping, running statistics and the moving average.
+class UpdateReference : public OptimizerReference {
+ public:
+  UpdateReference(const OptimizerConfig& optimizer, const EmaConfig& ema,
+                  const ParameterLayout& layout, const std::vector<float>& weights)
+      : OptimizerReference(optimizer, weights), ema_(ema), layout_(layout), average_(weights_) {}
+
+  void step(const std::vector<float>& sums, double lr) {
+    std::vector<double> g(sums.begin(), sums.end());
+    double norm = norm_of(g, {0, layout_.trained_floats()});
+    if (c_.clip_norm > 0 && norm > c_.clip_norm)
+      for (double& value : g) value *= c_.clip_norm / norm;
+    OptimizerReference::step(weight_spans(c_, layout_), g, lr);
+    for (const ParameterEntry& entry : layout_.entries()) {
+      if (entry.trained()) continue;
+      auto begin = static_cast<size_t>(entry.offset);
+      for (size_t i = begin; i < begin + static_cast<size_t>(entry.elements()); ++i)
+        weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
+    }
+    if (ema_.decay == 0) return;
+    double decay = average_decay(ema_, t_);
+    for (size_t i = 0; i < average_.size(); ++i)
+      average_[i] = decay * average_[i] + (1 - decay) * weights_[i];
+  }
+
+  const std::vector<double>& average() const { return average_; }  // of what is trained
+
+ private:
   EmaConfig ema_;
   const ParameterLayout& layout_;
-  std::vector<double> weights_, average_, m_, v_;
-  int t_ = 0;
+  std::vector<double> average_;
 };
 
 }  // namespace spire

@@ -111,12 +111,6 @@ TEST(WeightSpans, AFactorForAllIsAnotherLearningRate) {
   }
 }
 
-std::vector<float> after_a_step(const SmallRun& run) {
-  TowerTrainer trainer(run.options(), run.place());
-  run_steps(trainer, run, 0, 1);
-  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
-}
-
 class Decay : public testing::TestWithParam<const char*> {};
 
 // After one step matrices are those of a run where all weights decay, all others those of a run
@@ -124,11 +118,11 @@ class Decay : public testing::TestWithParam<const char*> {};
 TEST_P(Decay, LeavesOtherWeightsThanMatricesAlone) {
   SmallRun run = resnet_run(
       {.name = *find_word<OptimizerConfig::Name>(GetParam()), .lr = 0.1, .weight_decay = 0.5});
-  auto decayed = after_a_step(run);
+  auto decayed = weights_after(run, 1);
   run.optimizer.decay = OptimizerConfig::Decay::matrices;
-  auto some = after_a_step(run);
+  auto some = weights_after(run, 1);
   run.optimizer.weight_decay = 0;
-  auto none = after_a_step(run);
+  auto none = weights_after(run, 1);
   TowerTrainer trainer(run.options(), run.place());
   for (const ParameterEntry& entry : trainer.layout().entries()) {
     const auto& expected = is_matrix(entry.shape) ? decayed : none;
