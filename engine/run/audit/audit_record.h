@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/digest.h"
+#include "engine/base/hash.h"
 #include "engine/data/loader.h"
 #include "engine/train/tower_trainer.h"
 
