@@ -11,7 +11,8 @@
 
 namespace spire {
 
-// The unsigned integers with as many lanes as V.
+// WordsOf<V>::Type: 32-bit unsigned integers, as many as V has floats. kernels/cpu/simd.h
+// specializes it for vectors.
 template <typename V>
 struct WordsOf {
   using Type = uint32_t;
@@ -42,7 +43,8 @@ SPIRE_HOST_DEVICE inline float logistic(float x) {
   return 1.0f / (1.0f + exponential(-x));
 }
 
-// Near zero an odd polynomial, for a small relative error; else |tanh x| = 1 - 2 / (e^(2|x|) + 1).
+// Returns tanh x: for |x| < 0.625 by an odd polynomial, which keeps the relative error small near
+// 0, else by |tanh x| = 1 - 2 / (e^(2|x|) + 1).
 SPIRE_HOST_DEVICE inline float hyperbolic_tangent(float x) {
   float magnitude = x < 0 ? -x : x;
   float z = x * x;
@@ -63,8 +65,8 @@ struct Normal {
   float density;  // e^(-x^2/2) / sqrt(2 pi)
 };
 
-// The tail beyond |x| is e^(-x^2/2) * Q(s), a polynomial in s = 1 / (1 + 0.27 |x|), so there is no
-// cancellation for negative x.
+// Computes the tail P(N(0, 1) > |x|) as e^(-x^2/2) Q(s), with a polynomial Q of s = 1 / (1 + 0.27
+// |x|): for negative x `below` is this tail, without cancellation.
 SPIRE_HOST_DEVICE inline Normal normal(float x) {
   float magnitude = x < 0 ? -x : x;
   float s = 1.0f / (1.0f + 0.27f * magnitude);
@@ -83,9 +85,9 @@ SPIRE_HOST_DEVICE inline Normal normal(float x) {
   return {x < 0 ? tail : 1.0f - tail, bell * 0.398942280f};
 }
 
-// Returns ln x: -infinity for 0, NaN below. x = 2^n m with m in [sqrt(1/2), sqrt(2)), and ln m = 2
-// artanh s with s = (m - 1) / (m + 1), |s| < 0.172: the terms of its series behind s^9 / 9 are
-// below 3e-9 of the sum.
+// Returns ln x; -infinity for 0, NaN for x < 0. With x = 2^n m and m in [sqrt(1/2), sqrt(2)) it is
+// n ln 2 + ln m, and ln m = 2 artanh s with s = (m - 1) / (m + 1), |s| < 0.172. The terms of the
+// series after s^9 / 9 are below 3e-9 of the sum.
 SPIRE_HOST_DEVICE inline float natural_logarithm(float x) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   bool subnormal = x < 0x1p-126f;

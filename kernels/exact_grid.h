@@ -1,7 +1,7 @@
-// Grids on which sums have no order. Numbers that are all multiples of one power of two 2^g, and
-// whose partial sums stay below 2^(g + 53), are added without rounding in fp64, by any processor
-// and in any order. So operands are rounded to a grid that the length of the sum and their largest
-// magnitude give (docs/numerics.md#exact-sums). Host and device share the code.
+// Rounds the operands of a sum to a grid, so that the sum has the same bits in any order
+// (docs/numerics.md#exact-sums). Any processor adds multiples of one power of two 2^g in fp64
+// without rounding if all partial sums stay below 2^(g + 53). The length of the sum and the largest
+// magnitude of its operands determine the grid. Host and device share the code.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 namespace spire {
 
-// Exponents that a float can have, as its bits tell them: 0 (zero and subnormal numbers) to 255
-// (infinity and NaN).
+// Number of values of a float's exponent bits: 0 (zero and subnormal numbers) to 255 (infinity and
+// NaN).
 constexpr int exponent_count = 256;
 
 SPIRE_HOST_DEVICE inline int exponent_of(float x) {
@@ -26,23 +26,24 @@ constexpr SPIRE_HOST_DEVICE int log2_above(int64_t length) {
   return n;
 }
 
-// Bits of each factor in a sum of `length` products: 2 bits + log2 length is at most 53. A float
-// has 24.
+// Returns the bits to which each factor in a sum of `length` products is rounded: the largest
+// `bits` with 2 bits + log2(length) <= 53, at most 24 (those of a float).
 constexpr SPIRE_HOST_DEVICE int product_bits(int64_t length) {
   int bits = (53 - log2_above(length)) / 2;
   return bits < 24 ? bits : 24;
 }
 
-// Bits of each term in a sum of `length` terms.
+// Returns the bits to which each term in a sum of `length` terms is rounded.
 constexpr SPIRE_HOST_DEVICE int term_bits(int64_t length) {
   return 53 - log2_above(length);
 }
 
-// The multiples of 2^(e + 1 - bits), where 2^e is the power of two in the largest magnitude: all
-// numbers become integers up to 2^bits times that step. Infinity and NaN stay what they are.
+// The multiples of a step, 2^(e + 1 - bits), where 2^e is the largest power of two in the largest
+// magnitude. Each number becomes an integer, of magnitude up to 2^bits, times the step. Infinity
+// and NaN stay unchanged.
 class Grid {
  public:
-  // exponent: exponent_of() the largest magnitude, at most.
+  // exponent: exponent_of() of the largest magnitude that will be rounded; 0 counts as 1.
   SPIRE_HOST_DEVICE Grid(int exponent, int bits)
       : step_(power((exponent > 0 ? exponent : 1) - 126 - bits)),
         steps_(power(126 + bits - (exponent > 0 ? exponent : 1))) {}
@@ -67,11 +68,13 @@ SPIRE_HOST_DEVICE inline int highest_exponent(const double* flags) {
   return exponent;
 }
 
-// e^x and ln x in fp64 with the same bits on every processor: each product that is added is a fused
-// multiply-add by name, so no compiler has a choice. Errors are a few units in the last place.
+// exact_exponential() and exact_logarithm() have the same bits on every processor: each product
+// that is added is written as std::fma(), so that no compiler chooses whether to fuse. Errors are a
+// few units in the last place.
 
-// Returns e^x for x <= 0, below -700 that of -700; a NaN gives a NaN. It is 2^n e^r for x = n ln 2
-// + r with |r| <= ln 2 / 2, and e^r is its Taylor series up to r^13, whose rest is below 2^-55.
+// Returns e^x for x <= 0, and e^-700 for x < -700; a NaN gives a NaN. It is 2^n e^r for x = n ln 2
+// + r with |r| <= ln 2 / 2, where e^r is the Taylor series up to r^13; the terms left out are below
+// 2^-55.
 SPIRE_HOST_DEVICE inline double exact_exponential(double x) {
   x = x < -700.0 ? -700.0 : x;
   const double round = 0x1.8p52;  // adding it leaves n in the low bits
@@ -98,9 +101,9 @@ SPIRE_HOST_DEVICE inline double exact_exponential(double x) {
   return p * std::bit_cast<double>(power);
 }
 
-// Returns ln x for a normal x > 0, infinity and NaN as they are. x = 2^n m with m in [sqrt(1/2),
-// sqrt(2)), and ln m = 2 artanh s with s = (m - 1) / (m + 1), |s| < 0.172: the terms of its series
-// behind s^21 / 21 are below 2^-60.
+// Returns ln x for a normal x > 0; returns infinity and NaN unchanged. With x = 2^n m and m in
+// [sqrt(1/2), sqrt(2)) it is n ln 2 + ln m, and ln m = 2 artanh s with s = (m - 1) / (m + 1), |s| <
+// 0.172. The terms of the series after s^21 / 21 are below 2^-60.
 SPIRE_HOST_DEVICE inline double exact_logarithm(double x) {
   auto bits = std::bit_cast<uint64_t>(x);
   int64_t power = static_cast<int64_t>(bits - 0x3fe6a09e667f3bcdu) >> 52;  // of sqrt(1/2)

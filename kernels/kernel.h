@@ -1,4 +1,5 @@
-// Makes the kernels of ops, by the table of each kind of device.
+// Makes the kernel of an op: its own (Op::make_kernel), else that of the table of the device's
+// kind.
 #pragma once
 #include <span>
 #include <string_view>
@@ -8,12 +9,13 @@
 
 namespace spire {
 
-// Makes the kernel of `op` for the request's device. Throws Error(device) if the device's kernel
-// table lacks the op, and Error(unexpected) for padded rows that the kernel does not take.
+// Makes the kernel of `op` for the request's device. Throws Error(device) if neither the op nor the
+// device's table has one, and Error(unexpected) if the request has padded rows where the table's
+// row does not allow them (PaddedRows).
 Kernel make_kernel(const Op& op, const KernelRequest& request);
 
 // The tensors of a kernel that may have padded rows (TensorSpec::row_pitch); all others are dense.
-// The kernel writes zeros as padding.
+// A kernel that writes padded rows writes zeros as padding.
 struct PaddedRows {
   int input = -1;       // index of an input; -1: none
   bool output = false;  // true: output 0
@@ -26,8 +28,9 @@ Kernel make_cpu(const SomeOp& op, const KernelRequest& request);
 template <typename SomeOp>
 Kernel make_cuda(const SomeOp& op, const KernelRequest& request);
 
-// Calls visit(float{}) or visit(bfloat16{}) for the type of a CPU kernel's elements. CUDA kernels
-// also take float16 (with_any_float_type). All compute in fp32.
+// Calls visit(float{}) or visit(bfloat16{}) for the dtype of a CPU kernel's elements; throws
+// Error(unexpected) for other dtypes. CUDA kernels call with_any_float_type(), which also takes
+// fp16. All kernels compute in fp32.
 template <typename Visit>
 decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
@@ -65,15 +68,15 @@ Kernel cuda_kernel(ComputeType of, Run run) {
   return cuda_kernel(of, 0, std::move(run));
 }
 
-// A row of the table of kernels (kernel_table.h): an op's name, and the function that makes its
-// kernel from such an Op.
+// A row of a table of kernels (kernel_table.h). make(): makes the kernel of an Op whose name() is
+// `op`.
 struct KernelEntry {
   std::string_view op;
   Kernel (*make)(const Op& op, const KernelRequest& request);
-  PaddedRows padded_rows = {};  // on a GPU; a kernel of a CPU takes none
+  PaddedRows padded_rows = {};  // of CUDA kernels; CPU kernels take none
 };
-// Returns the padded rows that the op's kernel takes: none on a CPU, and none for an op of the
-// calling program.
+// Returns which tensors of the op's kernel may have padded rows: none on a CPU, and none if the op
+// makes its kernel itself.
 PaddedRows padded_rows(const Op& op, DeviceId device);
 // Returns the row of `op` in the device's table. Throws Error(device) if there is none.
 const KernelEntry& kernel_entry(const Op& op, DeviceId device);

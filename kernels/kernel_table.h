@@ -1,5 +1,6 @@
-// Table of the kernels of all ops, one row an op, for the device that On is of: On<SomeOp>::make
-// makes the kernel of such an op. The braces tell which tensors may have padded rows (PaddedRows).
+// Table of the kernels of all ops, one row per name of an op, instantiated once per kind of device.
+// On<SomeOp>::make is the function that makes the kernel of a SomeOp on that kind of device. Braces
+// say which tensors may have padded rows (PaddedRows).
 #pragma once
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention.h"
@@ -105,7 +106,7 @@ std::span<const KernelEntry> kernel_table() {
       {"group_norm", On<GroupNormOp>::make},
       {"group_norm_backward", On<GroupNormBackwardOp>::make},
       {"tower_sum", On<TowerSumOp>::make},
-      // What precision: exact computes.
+      // Ops of precision: exact.
       {"exact_product", On<ExactProductOp>::make},
       {"exact_product_backward_data", On<ExactProductBackwardDataOp>::make},
       {"exact_product_backward_weights", On<ExactProductBackwardWeightsOp>::make},

@@ -13,7 +13,8 @@ void expect_rows(const Op& op, const TensorSpec& x);
 void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what);
 void expect_taken(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what);
 
-// Returns fp32 (C), C being the last axis of x: the spec of gamma, beta and statistics of channels.
+// Returns the spec fp32 (C), where C is the last axis of x: that of gamma, beta and statistics per
+// channel.
 TensorSpec per_channel(const TensorSpec& x);
 
 // Emits a SomeOp, made of `arguments`, whose output 0 is the gradient of input `index`; nothing if

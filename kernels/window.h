@@ -34,10 +34,10 @@ struct IndexRange {
 struct WindowAxis {
   int64_t kernel, stride, padding, in, out;
 
-  // First pixel of the window at position i; negative if that is padding.
+  // First pixel of the window at position i; negative if it lies in the padding.
   SPIRE_HOST_DEVICE int64_t start(int64_t i) const { return i * stride - padding; }
 
-  // Pixels that the window covers at position i.
+  // Pixels of x that the window covers at position i, without padding.
   SPIRE_HOST_DEVICE IndexRange pixels(int64_t i) const {
     int64_t first = start(i), last = first + kernel;
     return {first < 0 ? 0 : first, last < in ? last : in};
@@ -46,8 +46,9 @@ struct WindowAxis {
   // True if windows share pixels.
   SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
 
-  // Pixels from the start of position i to the start of the next. The first position also has all
-  // pixels before it, the last all behind it, so that each pixel belongs to exactly one position.
+  // Pixels from the start of position i to the start of position i + 1. The first position also
+  // gets all pixels before it, the last all pixels after it, so that each pixel belongs to exactly
+  // one position.
   SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
     return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
   }

@@ -13,17 +13,18 @@
 namespace spire {
 
 // Adds the products to the dense layers whose names match lora.patterns (none: to all) in a graph
-// from build_model(), before any pass. A matrix that another layer shares, as a tied head, is no
-// dense layer's own. Does nothing for rank 0. Throws Error(config) for a pattern that matches no
+// from build_model(), before any pass. A layer whose weight is shared with another layer (a tied
+// head) is left out. Does nothing for rank 0. Throws Error(config) for a pattern that matches no
 // dense layer, and for a model without any.
 void adapt_dense_layers(Graph& graph, const LoraConfig& lora);
 
-// What an adapted graph freezes beside `freeze`: the weights of the adapted layers, or, where
-// `freeze` names nothing, all but the two matrices of each. Returns `freeze` for rank 0.
+// Returns what an adapted graph freezes: `freeze` and the weights of the adapted layers, or, if
+// `freeze` names nothing, all parameters except the two matrices of each adapted layer. Returns
+// `freeze` for rank 0.
 FreezeOptions freeze_beside_adapters(const Graph& graph, const LoraConfig& lora,
                                      FreezeOptions freeze);
 
-// alpha / rank, by which a product counts; 0 for rank 0.
+// Returns alpha / rank, the factor of the products; 0 for rank 0.
 double adapter_factor(const LoraConfig& lora);
 
 }  // namespace spire

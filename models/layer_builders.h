@@ -1,4 +1,5 @@
-// Builders of the layers that hold no others, by the names of engine/config/layer_types.cpp.
+// Builds a layer of model.layers that contains no other layers; engine/config/layer_types.cpp lists
+// the types of layers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,7 +36,7 @@ struct LayerBuild {
   }
   int64_t count(const char* key) const { return is_word(key) ? classes : whole(key); }
 
-  // fan: inputs of one output, and outputs of one input.
+  // fan_in: inputs of one output. fan_out: outputs of one input.
   Initializer initializer(int64_t fan_in, int64_t fan_out) const {
     const std::string& kind = word("init");
     if (kind == "kaiming_normal") return kaiming_normal(fan_out);

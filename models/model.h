@@ -29,7 +29,7 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 // images.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Returns true if the output of the model that the config names is always an image.
+// Returns true if the config names a model whose output is always an image; false for auto.
 bool makes_images(const ModelConfig& model);
 
 struct Teacher;  // teacher.h
@@ -44,14 +44,15 @@ struct ModelInput {
   const Teacher* teacher = nullptr;     // the model learns from it; null: from the data alone
 };
 
-// Builds the graph of one tower (a share of the global batch). It has an input (N, row) per column,
-// and the outputs "output" (logits, values or images), "loss" and "score". Both are fp64 sums over
-// samples; measure() computes the metric from the score. Throws Error(config), also what teach()
-// throws.
+// Builds the graph of one tower (a share of the global batch). It has an input (N, dimensions of a
+// row) per column, and the outputs "output" (logits, values or images), "loss" and "score". Both
+// are fp64 sums over samples; measure() computes the metric from the score. Throws Error(config),
+// also what teach() throws.
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
-// The same for a program's own model. Throws Error(config) if it adds no loss or none fits.
+// The same as task_of() and build_model() for a program's own model. Throw Error(config) if it has
+// no loss of its own and no loss of Spire's fits the data.
 Task own_task(const Model& model, const std::vector<Column>& columns);
 Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInput& input,
                       bool training);
@@ -83,7 +84,8 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
-// The layers that config.layers lists: any of the inputs above -> any of the outputs above.
+// layers_model(): the layers that config.layers lists, any of the inputs above -> any of the
+// outputs above. layers_make_images(): whether they give images for samples of this shape.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 

@@ -1,5 +1,5 @@
-// Layers at both ends of a model of tables: vectors of categories in front of it, and behind it the
-// unit of the values that it finds.
+// Layers before and after a model of tables: before it embeddings of categories, after it the
+// scaling of predicted values to the target's own unit.
 #pragma once
 #include <vector>
 
@@ -8,14 +8,15 @@
 
 namespace spire {
 
-// features (N, F) of the columns of a table -> (N, G): each embedded column's levels become a
-// vector, the row of the parameter embedding.<column>.weight (width, levels) for the level; a word
-// that is no level becomes zeros. The vector of L levels has min(50, (L + 1) / 2) numbers. Other
-// features stay. Guo, Berkhahn, "Entity Embeddings of Categorical Variables", 2016.
+// features (N, F) of the columns of a table -> (N, G): the one-hot levels of each embedded column
+// become a vector, the level's column of the parameter embedding.<index of the column>.weight
+// (width, levels). A word that is no level gives zeros. The width for L levels is min(50, (L + 1) /
+// 2). Other features stay as they are. Guo, Berkhahn, "Entity Embeddings of Categorical Variables",
+// 2016.
 Value embed_categories(Graph& graph, Value features, const std::vector<TableColumn>& table);
 
-// Values (N, K) f32 -> (value - mean) / stddev, and what a model finds -> found * stddev + mean, in
-// fp32. With an empty `by` they return their argument.
+// standardized(): targets (N, K) f32 -> (value - mean) / stddev. in_own_unit(), its inverse:
+// predicted values -> found * stddev + mean, in fp32. Both return their argument if `by` is empty.
 Value standardized(Graph& graph, Value values, const Normalization& by);
 Value in_own_unit(Graph& graph, Value found, const Normalization& by);
 

@@ -14,8 +14,9 @@ namespace spire {
 struct Teacher {
   ModelConfig model;
   DistillConfig config;  // temperature and weight
-  // Returns what writes the values of one of its parameters or statistics. Throws Error(config) if
-  // it has none of that name and shape. Writers may be called by several threads.
+  // Returns an initializer that writes the teacher's values of one parameter or statistic. Throws
+  // Error(config) if the teacher has none of that name and shape. Several threads may call the
+  // initializers.
   std::function<Initializer(const std::string& name, const Shape& shape)> values;
 };
 

@@ -1,5 +1,5 @@
 // Layers of a pre-norm transformer, for gpt, llama, vit and model.layers; and the sizes of such
-// models, which are published ones and the config keys that override them.
+// models: published ones, which single config keys override.
 #pragma once
 #include <functional>
 #include <string>
@@ -41,16 +41,17 @@ struct TransformerOptions {
 Value self_attention(Graph& graph, const std::string& name, Value x,
                      const TransformerOptions& options);
 
-// y = x + self_attention(norm(x)); returns y + mlp(norm(y)), a block that recompute may repeat.
+// Returns y + mlp(norm(y)) for y = x + self_attention(norm(x)): one block, which memory.recompute
+// may compute again in the backward.
 Value transformer_block(Graph& graph, const std::string& name, Value x,
                         const TransformerOptions& options);
 
-// Returns the size of a family of engine/config/transformer_sizes.h that config.size names,
+// Returns the size that config.size names in a family of engine/config/transformer_sizes.h,
 // overridden by single keys of the config. Throws Error(config) for an unknown size, and for heads
 // that do not divide the width.
 TransformerSize transformer_size(const ModelConfig& config, std::string_view family);
 
-// Of norms: the config's, or the model's own.
+// Returns the epsilon of norms: the config's if it is set, else `own`.
 float epsilon_of(const ModelConfig& config, float own);
 
 // Throws Error(config) if rows of `length` tokens are longer than the model's context.

@@ -19,16 +19,16 @@ struct BenchOptions;
 struct PredictArguments {
   std::string checkpoint = {};           // a name for find_checkpoint()
   std::string device = "auto";           // one word of the config's `devices`
-  std::optional<int64_t> batch = {};     // samples per forward pass, or texts at once; 64, or 8
+  std::optional<int64_t> batch = {};     // samples, or texts, at once; none: 64, or 8
   std::string format = "csv";            // csv | json
-  std::string to = {};                   // file; for images a folder. Empty: stdout; ./predictions
+  std::string to = {};                   // file, else stdout; images: folder, else ./predictions
   std::vector<std::string> inputs = {};  // files and folders; empty: the run's test data
   std::optional<std::string> on_error = {};     // what a bad input does: stop | skip
   int64_t count = 0;                            // number of samples; 0: all
   std::vector<std::string> prompt = {};         // texts to continue
-  std::optional<std::string> prompt_file = {};  // file with one
-  std::optional<std::string> prompts = {};      // file of several such texts
-  bool stream = false;                          // of several: parts as they are written
+  std::optional<std::string> prompt_file = {};  // file with one prompt
+  std::optional<std::string> prompts = {};      // file with several prompts
+  bool stream = false;                          // several prompts: write parts as they come
   TextOptions text = {};                        // as far as options set them
   std::string unknown = "stop";  // what a prompt's unknown character does: stop | skip
 };
@@ -50,7 +50,7 @@ struct DatasetArguments {
 struct SweepArguments {
   std::string grid = {};                  // file with axes
   std::vector<std::string> devices = {};  // slots, as `devices` of a config names them
-  int64_t jobs = 0;                       // number of slots; 0: one a device
+  int64_t jobs = 0;                       // number of slots; 0: one per device
 };
 
 // Options of `trainer lr-find`.
@@ -94,7 +94,7 @@ struct ReportArguments {
 struct DoctorArguments {
   bool json = false;
   double copy_seconds = 5;               // limit of a copy between two GPUs
-  std::vector<std::string> copies = {};  // doctor-peers: "0-1", "0+1"
+  std::vector<std::string> copies = {};  // doctor-peers: "0-1", "0+1" (with peer access)
 };
 
 // Options of `trainer devices --watch`.
@@ -149,7 +149,7 @@ struct Arguments {
 struct ParsedWords {
   Arguments arguments;
   std::vector<std::string> set;            // --set
-  std::optional<std::string> output = {};  // where the option stands for output=DIR
+  std::optional<std::string> output = {};  // --output, where it means output=DIR
   std::optional<std::string> serve = {};
   std::string seed;
 };

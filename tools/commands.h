@@ -37,7 +37,8 @@ struct Command {
 const std::vector<Command>& commands();
 const Command& find_command(std::string_view name);  // REQUIRES: there is such a command
 
-// Returns whether the subcommand also writes the results that it prints to files.
+// Returns whether the subcommand writes the results that it prints to files, too, as `train` does:
+// then a stdout that cannot be written is only a warning.
 bool keeps_results(const Arguments& arguments);
 
 // Reads every row of the config's dataset and prints all problems on stdout. Throws Error(data) if

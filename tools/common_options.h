@@ -15,10 +15,10 @@ namespace spire {
 std::string positive_integer(const std::string& word);
 std::function<std::string(const std::string&)> integer_between(int64_t least, int64_t most);
 
-void add_key_options(CLI::App& app, ParsedWords& words);      // of all that read a config
-void add_print_options(CLI::App& app, Arguments& arguments);  // that answer a question about it
-void add_config_options(CLI::App& app, ParsedWords& words);   // of all that work on a run
-void add_log_options(CLI::App& app, Arguments& arguments);    // of all that print progress
+void add_key_options(CLI::App& app, ParsedWords& words);      // for subcommands that read a config
+void add_print_options(CLI::App& app, Arguments& arguments);  // --print-config and --help-config
+void add_config_options(CLI::App& app, ParsedWords& words);   // for subcommands that work on a run
+void add_log_options(CLI::App& app, Arguments& arguments);    // for subcommands that print progress
 
 // A list of words or numbers: "--counts 1,2,4".
 template <typename T>

@@ -43,16 +43,17 @@ struct NamedRun {
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
                                        const std::optional<std::string>& name, Prefer prefer);
 
-// Whether the command line names other data than the run was trained on, of which all samples are
-// then to be evaluated: not where it also says which share of them is test data.
+// Returns whether the command line names other data than the run was trained on: then all its
+// samples are to be evaluated. False if the command line also sets the share of test or validation
+// data.
 bool takes_other_data(const NamedRun& run, const Arguments& arguments);
 
-// Throws Error(config) for words that would have a table read in another way than the model of the
-// run was trained to read it.
+// Throws Error(config) for words of the command line (data.csv.*) by which a table would be read in
+// another way than in the training of the run.
 void refuse_other_reading(const NamedRun& run, const Arguments& arguments);
 
-// Returns a message that begins with a config key behind the place of the key: "run.yaml:12:3:
-// ..."; returns others unchanged.
+// Returns the message with the place of the config key that it begins with in front:
+// "run.yaml:12:3: ...". Returns a message without such a key, or of unknown place, unchanged.
 std::string with_place(const std::string& message, const ResolvedConfig& resolved);
 
 // Returns work(); adds places to the messages of Error(config) that it throws. Other errors pass.
@@ -69,7 +70,7 @@ auto naming_places(const ResolvedConfig& resolved, const Work& work) {
 void print_warnings(const ResolvedConfig& resolved);  // on stderr, one per line
 void print_warnings(const std::vector<std::string>& warnings);
 
-// Returns what prints lines on stderr, unless --log-level says to print errors alone.
+// Returns a function that prints a line on stderr; it prints nothing if --log-level is error.
 std::function<void(std::string_view line)> line_printer(const Arguments& arguments);
 
 // A copy of a config in memory, for child processes; without keys that the user did not set.

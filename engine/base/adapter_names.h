@@ -9,7 +9,7 @@ namespace spire {
 inline constexpr std::string_view weight_suffix = ".weight";
 inline constexpr std::string_view lora_a = ".lora_a", lora_b = ".lora_b";
 
-// Returns the layer that such a matrix adapts; "" for other names.
+// Returns the layer of such a matrix: "layer" for "layer.lora_a.weight"; "" for other names.
 inline std::string adapted_layer(const std::string& name) {
   for (std::string_view part : {lora_a, lora_b}) {
     size_t end = part.size() + weight_suffix.size();

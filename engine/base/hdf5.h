@@ -13,8 +13,8 @@
 
 namespace spire::h5 {
 
-// Lock that every use of libhdf5 needs, since the library may be built without thread safety. While
-// it lives, the library prints no errors.
+// Lock to hold during every use of libhdf5, since the library may be built without thread safety.
+// While it is held, the library prints no errors.
 class Session {
  public:
   Session();
@@ -34,10 +34,10 @@ template <typename Status>
 Status check(Status status, const std::string& what);
 [[noreturn]] void fail_hdf5(const std::string& what);
 
-// Returns why libhdf5's last call failed, and clears that reason, as the next call would, too.
+// Returns why libhdf5's last call failed, and clears the reason. The next call clears it, too.
 std::string take_reason();
-// Throws UnreadableFile if `reason` has the errno of a failed read (not of a missing file),
-// UnknownVersion if it mentions a version, else Error(checkpoint).
+// Throws UnreadableFile (engine/base/read_file.h) if `reason` names an errno, except that of a
+// missing file, UnknownVersion if it mentions a version, else Error(checkpoint).
 [[noreturn]] void fail_for(const std::string& what, const std::string& reason);
 
 // Thrown if a newer library wrote the file, so that this libhdf5 does not know a part's version.
@@ -98,11 +98,12 @@ void read_attribute(hid_t object, const std::string& name, std::string& value);
 void write_text(hid_t group, const std::string& name, const std::string& value);
 void read_text(hid_t group, const std::string& name, std::string& value);
 
-// New HDF5 file in memory, of which only the pages that libhdf5 writes take memory. So a large file
-// can be laid out here, while its values go to disk directly, at the offsets of H5Dget_offset.
+// An HDF5 file in memory that holds only the pages that libhdf5 writes. For laying out a large
+// file, whose values the caller writes to disk directly, at the offsets that H5Dget_offset()
+// returns.
 class SparseFile {
  public:
-  uint64_t bytes() const { return bytes_; }                     // size, once it is closed
+  uint64_t bytes() const { return bytes_; }                     // size, valid once it is closed
   void read(uint64_t offset, size_t count, void* out) const;    // zeros where nothing was written
   void write(uint64_t offset, size_t count, const void* from);  // may throw std::bad_alloc
   void set_bytes(uint64_t bytes) { bytes_ = bytes; }

@@ -22,7 +22,8 @@ class UnreadableFile : public Error {
 };
 
 // Regular file, open for reading. Links are followed; FIFOs and devices are refused, not opened.
-// Errors are Error(category) with the file, the system's reason and a remedy.
+// Errors are Error(category) with the file, the system's reason and a remedy: UnreadableFile if the
+// file exists and cannot be read, with category device if too many files are open.
 class RegularFile {
  public:
   RegularFile(std::filesystem::path path, Category category);  // a missing file is an error
@@ -36,8 +37,8 @@ class RegularFile {
   int descriptor() const { return descriptor_; }
   uint64_t bytes() const { return bytes_; }  // size when it was opened
 
-  // Fill `out`, or less if the file ends before, and return the number of bytes read. read()
-  // continues where the last read() ended; any threads may call read_at().
+  // Fill `out`, or a part of it if the file ends before, and return the number of bytes read.
+  // read() continues where the last read() ended; any threads may call read_at().
   size_t read(std::span<std::byte> out) const;
   size_t read_at(uint64_t offset, std::span<std::byte> out) const;
 
@@ -70,7 +71,7 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// A limit for files that may be as long as they like.
+// max_bytes for files of any size.
 constexpr size_t any_size = std::numeric_limits<ptrdiff_t>::max();
 
 // Returns the content of a file, nullopt if missing. Throws Error(category), also above max_bytes.
@@ -98,8 +99,8 @@ bool is_named(int descriptor, const std::filesystem::path& path);
 // Tells whether anything exists at `path`; true also if the system does not let it be looked up.
 bool is_there(const std::filesystem::path& path);
 
-// Returns whether a regular file begins with these bytes. What cannot be read does not: whoever
-// reads it then reports it.
+// Returns whether a regular file begins with these bytes; false if it cannot be read: code that
+// reads it later reports that.
 bool begins_with(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace spire

@@ -29,8 +29,9 @@ void prove_threads(int count, const std::string& name);
 // thread: 0 is the calling one, getpid() the process's first.
 std::vector<int> allowed_cores(pid_t thread = 0);
 
-// Paces a polling loop that shares its core with computing threads. pause() returns at once for
-// 50 us, yields for the next 150 us, and then sleeps, at first for 20 us, in the end for 200 us.
+// Paces a polling loop that shares its core with computing threads; make one per wait. In its first
+// 50 us pause() returns at once, in the next 150 us it yields, then it sleeps: at first for 20 us,
+// in the end for 200 us.
 class Backoff {
  public:
   void pause();

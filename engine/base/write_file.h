@@ -22,15 +22,16 @@ class PermanentError : public Error {
 // Suffix of temporary files: a killed AtomicWriter leaves "<path>.tmp", which may be removed.
 inline constexpr std::string_view temporary_suffix = ".tmp";
 
-enum class Existing { replace, keep };  // keep: throw if a file exists, unless it is empty
+enum class Existing { replace, keep };  // keep: Error(config) if a file exists and is not empty
 
 // Writes "<path>.tmp" and renames it to `path` in commit(); removes it if commit() is not called.
 // The new file has the mode of the old one, and its owner if the system allows. The constructor
 // throws if `path` is a folder, FIFO, device or link.
 class AtomicWriter {
  public:
-  // All throw Error(category) with file and reason (for config a full disk is Error(device)). With
-  // Existing::keep, commit() throws if a file appeared at `path`; the temporary keeps the data.
+  // All throw Error(category) with file and reason, Error(device) for a full disk. With
+  // Existing::keep the constructor also throws Error(config) if "<path>.tmp" exists, and commit()
+  // if a file has appeared at `path`: the temporary file then keeps the data.
   AtomicWriter(std::filesystem::path path, Category category,
                Existing existing = Existing::replace);
   ~AtomicWriter();
@@ -74,7 +75,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 // File that is written at offsets, and locked against other processes. Once it is complete, the
 // caller renames it (rename_durably()). All functions throw Error(data) with the file and the
-// system's reason; for a full disk also with the bytes needed and free.
+// system's reason, or Error(device) for a full disk, with the bytes needed and free.
 class PreallocatedFile {
  public:
   // Creates a missing file. Throws if another process has locked it, or if it is not regular.
@@ -88,7 +89,7 @@ class PreallocatedFile {
   void resize(int64_t bytes) const;
   void write(int64_t offset, std::span<const std::byte> bytes) const;  // any threads
   void sync() const;                                                   // fsync
-  void take_mode_of(const std::filesystem::path& former) const;  // does nothing if it is missing
+  void take_mode_of(const std::filesystem::path& former) const;  // nothing if there is no `former`
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -97,7 +98,7 @@ class PreallocatedFile {
   int descriptor_;
 };
 
-// Throws Error(data) unless the disk of `file` has `bytes` free.
+// Throws Error(device) unless the disk of `file` has `bytes` free.
 void require_room(const std::filesystem::path& file, int64_t bytes);
 
 // Renames a file or folder, so that a power cut does not undo it. Throws Error(data).

@@ -59,9 +59,11 @@ spire_status call(const char* function, std::initializer_list<Given> given,
 // Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights".
 void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
 
-DType dtype_of_c(spire_dtype dtype);  // throws Error(config) for other values
-Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);  // likewise
-// owner, place: for messages, such as "spire_data" and "train".
+// All throw Error(config) for NULL, and for a dtype or rank that does not exist. The Arrays refer
+// to the caller's `data`; all else is copied. owner, place: for messages, as "spire_data" and
+// "train".
+DType dtype_of_c(spire_dtype dtype);
+Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);
 std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
                                const std::string& place);
 DataSource data_of_c(const spire_data& data);

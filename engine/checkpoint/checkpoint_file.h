@@ -14,8 +14,9 @@ namespace spire {
 
 inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats; the usual size of `piece`
 
-// Writes the file whole or not at all; the same state gives the same bytes. Tensors are read once,
-// in order, in parts that fit into `piece`, scratch memory. Throws Error(checkpoint). Thread-safe.
+// Writes the file whole or not at all; the same state gives the same bytes. Reads each tensor once,
+// in order, in parts that fit into the scratch memory `piece`. Throws Error(checkpoint).
+// Thread-safe.
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece);
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
@@ -27,7 +28,7 @@ class CheckpointFile : public SavedTensors {
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }
-  // Whether a program has read it before this process did (read_by_program()).
+  // Returns whether spire-hdf5-check read the file before this process did (read_by_program()).
   bool checked() const { return checked_; }
   std::vector<TensorGroup> groups() const override { return groups_; }
   void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const override;
@@ -41,8 +42,8 @@ class CheckpointFile : public SavedTensors {
   std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, bytes
 };
 
-// Returns a warning that the file was read unchecked, the first time in this process that there is
-// one to give.
+// Returns a warning that the file was read unchecked; nullopt if `checked`
+// (CheckpointFile::checked()), or if this process has returned one before.
 std::optional<std::string> unchecked_warning(const std::filesystem::path& path, bool checked);
 
 // Reads a whole file into memory; for small files. Throws what CheckpointFile throws.

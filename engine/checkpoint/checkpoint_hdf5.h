@@ -36,9 +36,9 @@ struct CheckpointContents {
 // Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint),
 // also if header and HDF5 part disagree; the caller adds the file's name to the message.
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
-// The main function of spire-hdf5-check, which reads a checkpoint in a process of its own, because
-// libhdf5 may crash or hang on a damaged file. Errors are left to the program that reads the file
-// next.
+// The main function of spire-hdf5-check for checkpoints: reads the file in a process of its own,
+// because libhdf5 may crash or hang on a damaged file. It reports no other defects: the program
+// that reads the file next does.
 [[noreturn]] void checkpoint_check_main(const std::filesystem::path& path);
 
 }  // namespace spire

@@ -11,13 +11,13 @@
 namespace spire {
 
 struct NamedCheckpoint {
-  std::filesystem::path run;  // the run's folder; empty: a lone file
-  std::optional<LoadedCheckpoint> checkpoint;
+  std::filesystem::path run;                   // the run's folder; empty: the file lies elsewhere
+  std::optional<LoadedCheckpoint> checkpoint;  // nullopt only from load_named_if_any()
 };
 
 // Find, read and verify the checkpoint of that name, as find_checkpoint() and
-// find_checkpoint_if_any() of <spire/checkpoint.h>, which say what a name may be. on_damaged is
-// also told of a file that was read unchecked (unchecked_warning()).
+// find_checkpoint_if_any() of <spire/checkpoint.h>, which say what a name may be. on_damaged also
+// gets the unchecked_warning() of the file; it may be empty.
 NamedCheckpoint load_named(const std::string& name, const std::filesystem::path& output,
                            Prefer prefer, const CheckpointStore::OnDamaged& on_damaged);
 NamedCheckpoint load_named_if_any(const std::string& name, const std::filesystem::path& output,

@@ -16,12 +16,12 @@ namespace spire {
 
 struct Retention {
   int64_t keep_last = 3;   // how many to keep, from the one just saved downwards; at least 1
-  int64_t keep_every = 0;  // those at multiples of this step are never deleted; 0: none
+  int64_t keep_every = 0;  // checkpoints at multiples of this step are never deleted; 0: none
   // Returns the step to which a run may still roll back after saving `saved`; its checkpoint is
   // kept, too.
   std::function<int64_t(int64_t saved)> rollback_step = {};
-  // Returns true if the run wrote the file of that name. Files of others are never deleted. Empty:
-  // the run wrote all.
+  // Returns whether the run wrote the file of that name. Other files are never deleted. Empty: the
+  // run wrote all of them.
   std::function<bool(const std::string& name)> is_ours = {};
 };
 
@@ -50,7 +50,7 @@ class CheckpointStore {
 
   std::filesystem::path path_of(int64_t step) const;
   std::vector<CheckpointEntry> list() const;            // by step; empty without a folder
-  std::optional<std::filesystem::path> latest() const;  // file it names, if that exists
+  std::optional<std::filesystem::path> latest() const;  // file that `latest` names, if it exists
   std::optional<std::filesystem::path> best() const;
 
   // Writes the checkpoint and then `latest`. Lets `best` name the checkpoint of metadata.best_step
@@ -59,8 +59,8 @@ class CheckpointStore {
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
                              std::span<float> piece) const;
 
-  // Copies the checkpoint of `step` from the folder `other`. Does nothing if it is here already, or
-  // not there. Throws Error(checkpoint).
+  // Copies the checkpoint of `step` from the folder `other`. Does nothing if this folder has it
+  // already, or if `other` lacks it. Throws Error(checkpoint).
   void take_from(const std::filesystem::path& other, int64_t step) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.

@@ -27,18 +27,18 @@ struct CheckpointResult {
 };
 
 // Writes one checkpoint at a time. Its tensors must not change from submit() until it is written or
-// given up: so they are a snapshot, or training waits (write_now()). A failed write is retried
-// after each of `retry_delays`, but not after a PermanentError, and not once begin() starts the
-// next checkpoint. Only the thread of the training loop may call the methods.
+// given up: they are a snapshot, or training waits (write_now()). A failed write is retried after
+// each of `retry_delays`, except after a PermanentError, and until begin() starts the next
+// checkpoint. Only the thread of the training loop may call the methods.
 class CheckpointWriter {
  public:
   using Save =
-      std::function<std::filesystem::path(const StateMetadata&)>;  // on the writer's thread
+      std::function<std::filesystem::path(const StateMetadata&)>;  // on its thread; returns a path
   using RetryDelays = std::vector<std::chrono::milliseconds>;
   static RetryDelays default_retry_delays();  // 1 s, 5 s, 20 s, 60 s
 
   explicit CheckpointWriter(Save save, RetryDelays retry_delays = default_retry_delays(),
-                            const std::vector<int>& cores = {});  // empty: creator's
+                            const std::vector<int>& cores = {});  // empty: caller's
   ~CheckpointWriter();  // makes one last attempt if a checkpoint is pending
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -60,8 +60,10 @@ class CheckpointWriter {
   // Ends retries: a checkpoint that waits for its next attempt gets it at once, as its last.
   void stop_retrying();
 
-  std::optional<std::string> failure() const;  // error of the last attempt; after wait_idle()
-  Category failure_category() const;  // of it: device for a full disk and the like, or checkpoint
+  // Error of the last attempt, nullopt if it succeeded, and its category: device for a full disk
+  // and the like, else checkpoint. To be called after wait_idle().
+  std::optional<std::string> failure() const;
+  Category failure_category() const;
 
  private:
   enum class Slot { free, filling, submitted, waiting };  // waiting: to try again

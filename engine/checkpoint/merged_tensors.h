@@ -1,5 +1,6 @@
 // A saved state in which low-rank adapters (models/adapters.h) are merged into the weights of their
-// layers: W + factor * B A in place of W, and no adapters. Such are the tensors of the model alone.
+// layers: W + factor * B A in place of W, and no adapters. These are the tensors of the model
+// without adapters.
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,9 +12,8 @@ namespace spire {
 
 class MergedTensors : public SavedTensors {
  public:
-  // factor: alpha / rank of the run. averaged: merges the averages of adapters, where the state has
-  // some. A state without adapters stays as it is. Keeps `saved`; any thread may read if it allows
-  // that.
+  // factor: alpha / rank of the run. averaged: true: merges the adapters' averages, where the state
+  // has some. A state without adapters stays as it is. Any thread may read if `saved` allows that.
   MergedTensors(std::shared_ptr<const SavedTensors> saved, double factor, bool averaged);
 
   std::vector<TensorGroup> groups() const override { return groups_; }

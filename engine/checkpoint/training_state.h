@@ -15,7 +15,7 @@ namespace spire {
 
 struct EarlyStopState {
   int64_t waited = -1;   // evaluations in a row without improvement; -1: no evaluation yet
-  double reference = 0;  // metric that they did not improve on
+  double reference = 0;  // value of the metric that these evaluations did not improve on
 };
 
 struct TrainingProgress {       // counters of a run, saved and restored as a whole
@@ -37,11 +37,11 @@ struct StateMetadata : TrainingProgress {
   int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
   uint64_t seed = 0;
 
-  int64_t towers = 1;         // these three, not the devices, decide what a run computes
+  int64_t towers = 1;         // these three decide what a run computes; the devices do not
   int64_t batch_size = 1;     // samples per tower per step
   int64_t tower_threads = 1;  // CPU threads per tower
 
-  double loss_scale = 1;         // these four are LossScaleState's (fp16)
+  double loss_scale = 1;         // these four are the state of the loss scale (fp16)
   int64_t loss_scale_steps = 0;  // steps without overflow since it changed
   int64_t skipped_steps = 0, skipped_in_row = 0;
 
@@ -95,7 +95,7 @@ void read_metadata_text(const std::string& text, StateMetadata& state);
 // audit and others_text(). Integers are decimal; a double is the hex of its bits.
 std::string metadata_checksum(const StateMetadata& state);
 
-// Throws Error(checkpoint) for a number that no run writes: a forged one would be taken for a size.
+// Throws Error(checkpoint) for a number that no run writes, so that none is taken for a size.
 void require_ranges(const StateMetadata& state);
 
 struct TensorEntry {
@@ -109,7 +109,8 @@ inline constexpr const char* states_group = "/states";          // running stati
 inline constexpr const char* optimizer_groups = "/optimizer/";  // plus the slot: "momentum", "ema"
 inline constexpr const char* average_slot = "ema";  // name of the averaged weights (ema.decay)
 
-// Group of tensors. A slot (a kind of optimizer state) has one per weight, with the weight's name.
+// Group of tensors. The group of a slot (a kind of optimizer state) has one tensor per trained
+// weight, with the weight's name.
 struct TensorGroup {
   std::string path;
   std::vector<TensorEntry> tensors;
@@ -137,8 +138,8 @@ std::optional<size_t> find_group(const SavedTensors& tensors, const std::string&
 struct TensorPlace {
   size_t group = 0, tensor = 0;  // indices as SavedTensors::read has them
 };
-// Returns where each weight and running statistic is. averaged: the average of a weight replaces
-// it, where it has one; frozen weights have none.
+// Returns the place of each weight and running statistic. averaged: true: of a weight's average, if
+// it has one; frozen weights have none.
 std::vector<TensorPlace> model_tensors(const SavedTensors& tensors, bool averaged);
 
 struct NamedTensor {

@@ -1,4 +1,4 @@
-// Grids over config keys: each key with the values that it takes, every combination one point.
+// Grids over config keys: an axis is a key with a list of values, a point one value for each axis.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -16,14 +16,15 @@ std::vector<std::string> grid_values(const std::string& text);
 // Reads a YAML map of config keys, each with a list of values:
 //   optimizer.lr: [0.1, 0.05]
 //   model.hidden: [[16], [32, 16]]
-// Throws Error(config) with the place: "grid.yaml:2:1: optimizer.lrr: unknown key; ...".
+// Keys and values are not checked. Throws Error(config) with the place of what is no such map:
+// "grid.yaml:2:1: expected a config key".
 std::vector<GridAxis> read_grid(const ConfigText& text);
 
-// Throws Error(config) for an unknown key, one of `refused`, and a value that is listed twice.
+// Throws Error(config) for an unknown key, a key in `refused`, and a value that is listed twice.
 void check_axis(const GridAxis& axis, const std::vector<std::string>& refused);
 
-// Returns the words KEY=VALUE of a point; index is below the product of the axes' sizes. The last
-// axis changes fastest.
+// Returns the overrides KEY=VALUE of a point. index: in [0, grid_size()); the last axis changes
+// fastest.
 std::vector<std::string> grid_point(const std::vector<GridAxis>& axes, size_t index);
 size_t grid_size(const std::vector<GridAxis>& axes);
 

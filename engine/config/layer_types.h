@@ -15,8 +15,8 @@
 
 namespace spire {
 
-// Type of a key's value. extent: height and width, as two integers or one for both. name, names: of
-// layers, which a LayerValue holds as one text: "stem", "stem, left".
+// Type of a key's value. extent: height and width, as two integers or one for both. name, names:
+// names of layers, which a LayerValue holds as one text: "stem", "stem, left".
 enum class LayerKind { boolean, integer, number, word, extent, integers, name, names };
 
 struct LayerKey {
@@ -25,7 +25,7 @@ struct LayerKey {
   std::optional<LayerValue> fallback = {};  // default value; nullopt if the key is required
   std::string help = {};                    // one line
   Range range = {};                         // allowed numbers
-  std::vector<std::string> words = {};      // allowed words; other kinds: in addition to values
+  std::vector<std::string> words = {};      // allowed words; other kinds: allowed besides values
   bool is_main = false;                     // what the short form sets: conv2d: 32
 };
 
@@ -54,8 +54,8 @@ const T& layer_value(const LayerConfig& layer, std::string_view key) {
 // Returns the names in a value of kind `names`: "stem, left" has two.
 std::vector<std::string> names_in(std::string_view text);
 
-// Words of `from` that name no layer: the output of the layer before, and what the list of layers
-// takes.
+// Words of the key `from` that name no layer: previous_link means the output of the layer before,
+// input_link the input of the list of layers.
 inline constexpr std::string_view previous_link = "previous", input_link = "input";
 
 // Throws Error(config) for a wrong type, word or range.
@@ -64,10 +64,10 @@ void check_layer_value(const LayerKey& key, const LayerValue& value);
 // Describes an unknown type, a missing key, or `layers` that are missing or not allowed; else "".
 std::string layer_problem(const LayerConfig& layer);
 
-// Checks layers and those inside them. Throws Error(config) that begins with the layer's path.
+// Checks layers, nested ones included. Throws Error(config) that begins with the layer's path.
 void check_layers(const std::vector<LayerConfig>& layers, const std::string& path);
 
-// Counts all layers; those inside a `repeat` count once per repetition.
+// Counts all layers; layers inside a `repeat` count once per repetition.
 int64_t count_layers(const std::vector<LayerConfig>& layers);
 
 // "model.layers", 3, "conv2d" -> "model.layers[3].conv2d"; without a type: "model.layers[3]".

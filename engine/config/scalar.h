@@ -1,6 +1,6 @@
-// Parses the values of a config: booleans and words, in which extra characters are an error, and
-// amounts and addresses that are written as words. The parse functions throw Error(config) that
-// says what was expected and what was found. <spire/load_config.h> has those of numbers.
+// Parses values of a config: booleans, memory limits and addresses. The parse functions take the
+// whole text as one value, and throw Error(config) with what was expected and what was found.
+// <spire/load_config.h> has the parse functions of numbers.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -17,7 +17,7 @@ bool parse_boolean(std::string_view text);  // "true", "false"
 // Returns "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known);
 
-std::string excerpt(std::string_view text);  // at most 60 characters, none of them control ones
+std::string excerpt(std::string_view text);  // for messages: at most 60 characters, all printable
 
 // Limit of the device memory that a run may use (memory.limit).
 struct MemoryLimit {

@@ -17,7 +17,7 @@
 
 namespace spire {
 
-// Type-erased pointer to an enum member of a config, which is read and set as a word.
+// Type-erased pointer to an enum member of a config; reads and sets it by the enumerator's word.
 class EnumSlot {
  public:
   template <HasWords Enum>
@@ -42,7 +42,7 @@ class EnumSlot {
   void (*set_)(void*, size_t);
 };
 
-// Pointer to a field's value in a RunConfig. The alternative that it holds is the field's type.
+// Pointer to a field's value in a RunConfig. The variant's alternative tells the field's type.
 using Slot =
     std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, EnumSlot,
                  std::optional<int64_t>*, std::vector<int64_t>*, std::vector<double>*,
@@ -59,12 +59,12 @@ struct Range {
   std::string text() const;  // ">= 1", "in [0, 1)"; empty if there are no bounds
 };
 
-// Condition of a key that is used only if another key has one of some words, or a value for which
-// holds() is true.
+// Condition under which a key is used: the key `key` has one of `words`, or, where `holds` is set,
+// holds(config) is true.
 struct Use {
   std::string key = {};  // "optimizer.name"; empty: no condition
   std::vector<std::string> words =
-      {};  // "sgd", "lars"; or in messages of what holds(): "1 or more"
+      {};  // "sgd", "lars"; with holds() only for messages: "1 or more"
   bool (*holds)(const RunConfig&) = nullptr;
 };
 
@@ -76,7 +76,7 @@ struct Field {
   Range range = {};                       // allowed numbers
   std::vector<std::string> choices = {};  // allowed words; empty: any; schema() adds an enum's
   std::string unit = {};                  // "samples", "steps"; empty if there is none
-  std::string zero = {};                  // word for an integer 0, which `range` need not have
+  std::string zero = {};                  // word for the integer 0, even if `range` excludes 0
   std::string unset = {};                 // meaning of null; empty: null is an error
   // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
@@ -93,14 +93,14 @@ const std::vector<Field>& schema();              // by section, in the order in 
 const Field* find_field(std::string_view path);  // null if there is none
 bool is_section(std::string_view path);          // true for "optimizer"
 
-// Apply the condition `used_by`. If the other key is auto, unused() is false; used_by_auto() is
-// then true unless auto is one of the words. unused_text(): "is not used with optimizer.name: sgd,
-// only with adam, adamw".
+// unused() returns whether the condition `used_by` fails; it is false while the other key is auto.
+// used_by_auto() returns whether the condition waits for another key that is still auto.
+// unused_text(): "is not used with optimizer.name: sgd, only with adam, adamw".
 bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-// The key meant by a mistyped one, or by another program's word (synonyms.h), or "".
+// Returns the key meant by a mistyped one, or by another program's word (synonyms.h); "" if none.
 std::string nearest_key(std::string_view path);
 std::string key_of_leaf(std::string_view leaf);     // "lr" -> "optimizer.lr"; "" if not unique
 std::string key_of_synonym(std::string_view word);  // "learning_rate" -> "optimizer.lr", or ""

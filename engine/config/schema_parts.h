@@ -12,7 +12,7 @@ namespace spire::schema_parts {
 
 using C = RunConfig;
 
-// The first members of a Field: the path of a key is that of its member.
+// The first members of a Field. KEY: the key's path is that of its member in RunConfig.
 #define KEY(member, help) KEY_AT(#member, member, help)
 #define KEY_AT(key, member, text) \
   .path = key, .slot = [](C& c) -> Slot { return &c.member; }, .help = text

@@ -1,4 +1,4 @@
-// Words that Keras, PyTorch and other programs use where Spire has another, in one table: messages
+// Table of words of Keras, PyTorch and other programs, with Spire's words for the same: messages
 // about an unknown word name Spire's.
 #pragma once
 #include <string>

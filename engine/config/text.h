@@ -14,8 +14,8 @@ namespace spire {
 std::string value_text(const Field& field, const RunConfig& config);  // "0.1", "[64, 32]", "null"
 std::string layers_text(const std::vector<LayerConfig>& layers);  // "[{dense: {units: 9}}, relu]"
 
-// Returns a key of a config in YAML that this program may not read as a whole; empty if it is not
-// there, or no word or number.
+// Returns the value of a top-level key in YAML that may also have keys unknown to this program; ""
+// if the key is missing or its value is no word or number.
 std::string top_level_value(const std::string& yaml, const std::string& key);
 
 }  // namespace spire

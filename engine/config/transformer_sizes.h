@@ -38,7 +38,7 @@ inline constexpr std::array llama_sizes = {NamedSize{"llama_tiny", {6, 288, 6, 2
                                            NamedSize{"llama_8b", {32, 4096, 32, 8, 14336, 500000}}};
 
 struct TransformerFamily {
-  std::string_view model, title;     // model.name, and in messages
+  std::string_view model, title;     // value of model.name, and name in messages
   std::span<const NamedSize> sizes;  // the first is that of "auto"
 };
 

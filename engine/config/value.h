@@ -22,7 +22,7 @@ namespace spire {
 // messages say was expected, such as "an integer".
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted);
 
-// Return the node as a value of the second argument's type; its value is ignored.
+// Return the node as a value of the second argument's type; the argument's value is ignored.
 bool read(const YAML::Node& node, bool);
 int64_t read(const YAML::Node& node, int64_t);
 uint64_t read(const YAML::Node& node, uint64_t);
@@ -35,8 +35,8 @@ std::vector<std::string> read(const YAML::Node& node, const std::vector<std::str
 // Reads a map of patterns and factors, in its order.
 std::vector<LrFactor> read(const YAML::Node& node, const std::vector<LrFactor>&);
 
-// Returns the words between the commas of a text as a list; null where one is empty, or the text
-// has brackets or quotes, which are YAML's to read.
+// Returns the words between the commas of a text as a list; a null node if a word is empty, or if
+// the text has brackets or quotes, which YAML has to read.
 YAML::Node words_at_commas(const std::string& text);
 
 std::string describe(const YAML::Node& node);  // "a list", "a map", "'text'"
@@ -56,7 +56,7 @@ class NodeProblems : public Error {
   std::vector<NodeProblem> all_;  // at least one
 };
 
-// Returns {"model.layers[3].conv2d", mark} for all layers in a list that read() accepts.
+// Returns {"model.layers[3].conv2d", mark} for all layers in a list. REQUIRES: read() accepts it.
 std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
                                                             const std::string& path);
 
@@ -68,6 +68,6 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
 // default if Field::unset gives null a meaning. Returns what Field::note says, often "".
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config);
 
-void check_value(const Field& field, RunConfig& config);  // the checks of assign()
+void check_value(const Field& field, RunConfig& config);  // checks the present value, as assign()
 
 }  // namespace spire

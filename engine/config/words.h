@@ -40,8 +40,8 @@ consteval std::string_view enumerator_word() {
   return enumerator_name<value>();
 }
 
-// Counts the enumerators, whose values must be 0, 1, 2, ... Throws, which does not compile, for
-// gaps and for more enumerators than it looks for.
+// Counts the enumerators, whose values must be 0, 1, 2, ... Does not compile if there are gaps or
+// more enumerators than it looks for.
 template <typename Enum>
 consteval size_t count_enumerators() {
   constexpr size_t looked_for = 16;
@@ -57,8 +57,8 @@ consteval size_t count_enumerators() {
   (std::make_index_sequence<looked_for>());
 }
 
-// The words of an enum in the order of its enumerators. Hidden by name, as the compiler exports
-// variable templates over public types in spite of its flags.
+// The words of an enum in the order of its enumerators. The attribute hides the symbols, because
+// the compiler exports variable templates over public types in spite of its flags.
 template <typename Enum>
 inline constexpr auto all_words
     [[gnu::visibility("hidden")]] = []<size_t... i>(std::index_sequence<i...>) {

@@ -21,8 +21,8 @@ namespace spire {
 // name or a key that does not suit the dataset, Error(data) for defects of the files.
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
 
-// A dataset that changes samples of another one. It answers as that does, but for what is
-// overridden, and for checksums(), of which it has none.
+// Base of datasets that change the samples of another dataset, which it owns. Methods that are not
+// overridden call the other dataset's, except checksums(), which returns none.
 class DatasetOver : public Dataset {
  public:
   explicit DatasetOver(std::unique_ptr<Dataset> data)
@@ -48,8 +48,8 @@ class DatasetOver : public Dataset {
 
 // Renumbers classes and reorders features of `data` so that their names are in the order of
 // `trained`, a model's spec; if one side has no names, a note says so. model: the checkpoint's
-// path. classes: whether to compare class names. Throws Error(data) if columns, names, counts or
-// vocabularies differ.
+// path, for messages. classes: whether to compare class names. Throws Error(data) if columns,
+// names, counts or vocabularies differ.
 DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
                                  const std::string& model, bool classes);
 
@@ -105,7 +105,7 @@ struct SplitDescription {
 struct DatasetDescription {
   std::string name;
   SampleSpec spec;                         // with columns as stored
-  SplitDescription train, test, val = {};  // no samples of `val`: there is none
+  SplitDescription train, test, val = {};  // val.samples 0: there is no validation data
   bool same_files = false;                 // all splits are in the same files
 };
 

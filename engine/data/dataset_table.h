@@ -27,7 +27,8 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
 struct DatasetEntry {
   std::string_view name;
   DatasetPair (*open)(const DataConfig& config, const ReadOptions& options);
-  // What data.path may be set to where `auto` finds nothing; empty: `auto` may be opened.
+  // If data.path: auto does not work for the dataset: what the message says to set it to. Empty:
+  // auto works.
   std::string_view paths = {};
 };
 

@@ -1,5 +1,5 @@
-// What the labels of training data say of its classes: how many there are, and what labels from -1,
-// from 1, or with a mistake among them look like.
+// Surveys the labels of training data: infers the number of classes, and finds labels that begin at
+// -1 or 1, or that look like mistakes.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -21,11 +21,12 @@ class LabelSurvey {
   int64_t classes() const { return std::max<int64_t>(largest_ + 1, 1); }
 
   // Throws Error(data), beginning with `where`, for labels that are no classes from 0 on. skips:
-  // samples with negative labels are left out (data.on_error: skip). certain: how to say that the
-  // labels are right; empty: the user said so, and gaps are none.
+  // samples with negative labels are left out (data.on_error: skip). certain: advice for the
+  // message how to confirm that the labels are right; empty: the user has, so large gaps are no
+  // error.
   void require_classes(const std::string& where, bool skips, const std::string& certain) const;
 
-  // Returns a note where no sample has the class 0.
+  // Returns a note if the labels begin at 1, so that no sample has the class 0.
   std::optional<std::string> note_first(const std::string& where) const;
 
  private:

@@ -24,7 +24,8 @@ struct LoaderOptions {
   int64_t batch_size = 1;  // samples per tower per step
   // Towers of all ranks. A tower is an equal share of a global batch: batch_size of its samples.
   int64_t towers = 1;
-  // Samples of a step, at most batch_size * towers: the last tower has what is left. 0: that many.
+  // Samples of a step, at most batch_size * towers; the last tower may have fewer than batch_size.
+  // 0: batch_size * towers.
   int64_t global_batch = 0;
   // The towers whose rows this rank (process) reads; tower_count = 0 means all towers.
   int64_t first_tower = 0;
@@ -35,7 +36,7 @@ struct LoaderOptions {
   bool shuffle = true;     // false: samples in the order of the dataset
   bool drop_last = false;  // leave out the last batch of an epoch if it is not full
   uint64_t seed = 0;
-  bool binary = false;                 // values are labels: anything but 0 and 1 is an error
+  bool binary = false;                 // true: values are labels, and must be 0 or 1
   MixOptions mix = {};                 // mixup and cutmix, which add two columns (Mixer)
   DeviceId device = {};                // the device that reads the batches; GPU: pinned memory
   std::string thread_name = "reader";  // of the reader threads, followed by their number
@@ -74,7 +75,8 @@ class BatchLoader {
   // step_in_epoch = steps_per_epoch() is step 0 of the next epoch. May be called again.
   void start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end);
 
-  // Releases the batch returned `in_use` calls ago, waits for the next one; rethrows its error.
+  // Releases the batch returned `in_use` calls ago, and waits for the next one. Throws the error
+  // with which the batch was prepared.
   const Batch& next();
   bool finished() const { return returned_ == end_; }
 

@@ -24,23 +24,23 @@ std::vector<std::string> words_for(Part part);  // in the order in which they ar
 // "set1-Train_000.tar". Words are letters between other characters. Empty: there is none.
 std::string part_word(std::string_view name);
 
-// What is read of some folders or files. Empty names: there is none for that part.
+// The name that was chosen for each part. Empty: there is none for that part.
 struct PartNames {
   std::string train, val, test;
   std::vector<std::string> others = {};  // names that mean no part, in their order
   std::vector<std::string> notes = {};   // for the user: parts that are not read
 
   bool none() const { return train.empty() && val.empty() && test.empty(); }
-  // Has validation data as test data, and notes why the test data is not read. REQUIRES: there is
-  // both.
+  // Makes the validation data the test data, and notes why the test data is not read: `reason`.
+  // REQUIRES: both are there.
   void leave_out_test(const std::string& place, const std::string& reason);
 };
 
-// Chooses one name for each part. Validation data is of its own only beside test data: where one of
-// the two is there, it is `test`. Where `val` asks for other validation data (a share, a path),
-// that is taken. A note names each part that is then not read, and those of a second name.
-// place: where they are, for the notes. word_of: what of a name may mean a part; all of it by
-// default, or a file's name without its ending.
+// Chooses one name for each part. If only one of validation and test data is there, it is `test`.
+// If `val` asks for other validation data (a share, a path), a name for validation data is not
+// used. Notes say which names are not read: such a name, and further names for a part that has one.
+// place: where the names are, for the notes. word_of: returns the word in a name that may mean a
+// part; by default the whole name.
 PartNames choose_parts(
     const std::string& place, const std::vector<std::string>& names, const ValConfig& val,
     const std::function<std::string(const std::string& name)>& word_of = std::identity());
@@ -62,16 +62,16 @@ inline constexpr uint64_t validation = 1;   // samples for validation: split_val
 inline constexpr uint64_t test_images = 2;  // images of each class for testing: test_images_of()
 }  // namespace split_streams
 
-// Whether row `number` of a table, array or list of pairs is a test row.
+// Returns whether row `number` of a table, array or list of pairs is a test row.
 bool is_test_row(int64_t number, double test_share);
 
-// The note of ReadOptions::all_test on data that names no test data. key: of the share that is kept
-// otherwise. samples: "300 rows".
+// Returns the note for ReadOptions::all_test on data that names no test data. what: names the data.
+// samples: "300 rows". key: the config key of the share that training keeps for testing.
 std::string all_test_note(const std::string& what, const std::string& samples, const char* key);
 
-// Marks the images, of these labels, that are for testing: of each class round(share * n) of its n
-// images, at least one and at most n - 1; none of a single one. what: names the data in messages.
-// Throws Error(data) where no class has two images.
+// Returns a mark per image, true for testing, given the images' labels: of the n images of a class
+// round(share * n), at least 1 and at most n - 1; none of a class with one image. what: names the
+// data in messages. Throws Error(data) if no class has two images.
 std::vector<bool> test_images_of(std::span<const int32_t> labels, double share,
                                  const std::string& what);
 

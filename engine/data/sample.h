@@ -10,8 +10,8 @@ namespace spire {
 std::string to_text(const SampleSpec& spec);
 SampleSpec sample_spec_from_text(const std::string& text);
 
-// Throws Error(data) for a name or word that is not UTF-8, as JSON is. where: "animals: ", or
-// nothing.
+// Throws Error(data) for a name or word that is not UTF-8, which JSON requires. where: begins the
+// message: "animals: ", or nothing.
 void require_utf8(const SampleSpec& spec, const std::string& where);
 
 }  // namespace spire

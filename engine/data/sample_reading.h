@@ -28,13 +28,13 @@ class CorruptSamples {
   CorruptSamples(int64_t count, const DataConfig& config)  // count: samples in the dataset
       : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
-  // As Dataset::separate(): marks of the samples. Without it all are of one part.
+  // As Dataset::separate(). Without this call all samples are of one part.
   void separate(const std::vector<bool>& held_out) { held_out_ = held_out; }
 
-  // Calls read(sample), read(sample + 1), ... (modulo count), those of the sample's part, until one
-  // succeeds, and records each Error(data) on the way. With on_error: stop it rethrows the first
-  // Error(data), with advice. Always rethrows other errors and FileChanged. Throws Error(data) if
-  // no sample of the part is readable.
+  // Calls read() for `sample`, then for the next samples of its part (modulo count), until a call
+  // succeeds, and records each Error(data). With on_error: stop it rethrows the first Error(data),
+  // with advice. Always rethrows FileChanged and errors other than Error(data). Throws Error(data)
+  // if no sample of the part is readable.
   template <typename Read>
   void read_or_skip(int64_t sample, const Read& read) const {
     for (int64_t tried = 0; tried < count_; ++tried) {

@@ -7,7 +7,8 @@
 
 namespace spire {
 
-// Maps a position by the permutation of [0, count) that the stream is the key of; count >= 1.
+// Returns entry `position` of the permutation of [0, count) that `stream` is the key of; count >=
+// 1.
 int64_t permuted(const RandomStream& stream, int64_t count, int64_t position);
 
 // With chunk > 1 permutes whole chunks of neighbours, then the samples within each window of

@@ -15,8 +15,8 @@ struct ValidationSplit {
   std::vector<int64_t> train, val;
 };
 
-// Marks round(share * count) of `count` things to hold out, by a permutation that the stratum (a
-// class, 0 without classes) alone keys. share: in [0, 1].
+// Marks round(share * count) of `count` things to hold out, by a permutation whose key is `stratum`
+// alone: a class, or 0 without classes. share: in [0, 1].
 std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum);
 
 // Chooses round(share * n) of the n samples of each class, or of all where there are no labels. The
@@ -26,18 +26,19 @@ std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum);
 // the parts would be empty.
 ValidationSplit split_validation(const Dataset& train, double share);
 
-// Sets data.val, as config.val asks for, and leaves its samples out of data.train. plain: opens the
-// same training data with ReadOptions::plain; it is called where that reads otherwise: images also
-// in the size of evaluations. Throws Error(config) or Error(data).
+// Moves the share config.val.share of data.train to data.val. plain: opens the same training data
+// with ReadOptions::plain, from which data.val then reads; called only if that reads samples
+// otherwise (augmentation, images in the size of evaluations, windows of tokens). Throws
+// Error(config) or Error(data).
 void hold_out_validation(const DataConfig& config, const std::function<DatasetPair()>& plain,
                          DatasetPair& data);
 
-// Opens the files of config.val.path, in the form of data.path, as data.val: all their samples, of
-// both halves, images in the size of evaluations. They are normalized as the training data, and
-// have its classes and vocabulary, of which they may lack some. Characters that the vocabulary
-// lacks are left out, and a note counts them. Throws as open_dataset(), Error(config) if a file is
-// of the test data, too, and Error(data) if columns differ, and for classes that the training data
-// lacks.
+// Opens the files of config.val.path, in the form of data.path, as data.val: all their samples,
+// whether the files call them training or test data, images in the size of evaluations. They are
+// normalized as the training data, and have its classes and vocabulary, of which they may lack
+// some. Characters that the vocabulary lacks are left out, and a note counts them. Throws as
+// open_dataset(); Error(config) if a file belongs to the test data, too; Error(data) if columns
+// differ, and for classes that the training data lacks.
 void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data);
 
 }  // namespace spire

@@ -14,12 +14,15 @@ struct CudaDeviceInfo;  // device.h
 void check_cuda(cudaError_t code, const char* call,
                 std::source_location where = std::source_location::current());
 
-// Throws as check_cuda if a library's call failed because of the device. Waits for nothing.
+// Call it after a call of a CUDA library (such as cuBLASLt) has failed: throws as check_cuda() if
+// the device itself has failed, else returns. Waits for no work.
 void check_device(const char* call, std::source_location where = std::source_location::current());
 
-// Stores the GPUs' names for messages, since CUDA cannot name a lost GPU, and their ordinals.
+// Stores the GPUs for cuda_ordinal(), and for messages, since CUDA cannot name a lost GPU.
+// discover_cuda() calls it.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
-// Returns CUDA's number of cuda:<index>. Throws Error(device) if discover_cuda() does not list it.
+// Returns the CUDA runtime's own number of the GPU that Spire calls cuda:<index>. Throws
+// Error(device) if discover_cuda() does not list that GPU.
 int cuda_ordinal(int index);
 
 bool is_lost(cudaError_t code);  // a GPU failed or is gone; a restarted run goes on without it

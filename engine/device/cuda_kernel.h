@@ -13,7 +13,7 @@
 
 namespace spire {
 
-// What <algorithm> has for numbers of one type; that header takes long to compile.
+// std::min and std::max of two numbers, without <algorithm>, which takes long to compile.
 template <typename T>
 constexpr T smaller(T a, T b) {
   return b < a ? b : a;
@@ -40,7 +40,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
              "cudaLaunchKernelEx");
 }
 
-// Returns the compute capability for which the kernel's code here was compiled: 80 is 8.0.
+// Returns the compute capability for which the kernel's code that the current device runs was
+// compiled: 80 is 8.0.
 template <typename... Parameters>
 int compiled_for(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
@@ -50,7 +51,7 @@ int compiled_for(void (*kernel)(Parameters...)) {
 
 constexpr unsigned full_warp = 0xffffffffu;
 constexpr int warp_threads = 32;
-constexpr int block_threads = 256;  // of a block, where nothing asks for another number
+constexpr int block_threads = 256;  // default size of a block
 
 struct Sum {
   template <typename T>
@@ -94,6 +95,7 @@ __device__ inline T block_reduce(T value, Combine combine) {
 }
 
 // A pack: N adjacent elements, aligned to their total size. Up to 16 bytes are one load or store.
+// load_pack() and store_pack() REQUIRE an address with that alignment.
 template <typename T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T at[N];
@@ -112,7 +114,8 @@ SPIRE_HOST_DEVICE inline void store_pack(const Pack<T, N>& pack, T* to) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
-// Returns true if all rows of `width` elements begin at packs of N, provided the tensor does.
+// Returns true if each row of `width` elements is aligned for packs of N elements, provided that
+// the first row is.
 template <int N>
 bool rows_take_packs(int64_t width) {
   return width % N == 0;

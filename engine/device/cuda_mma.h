@@ -48,8 +48,8 @@ __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uin
 }
 
 // Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 * i + r passes the
-// address of row r of matrix i, a multiple of 16 bytes. Word i of a lane gets, of matrix i or its
-// transpose, the elements in row `group` and columns `pair` and `pair` + 1.
+// address of row r of matrix i, a multiple of 16 bytes. Word i of a lane gets the elements in row
+// `group` and columns `pair` and `pair` + 1 of matrix i, or (_transposed) of its transpose.
 __device__ inline void load_matrices(uint32_t (&words)[4], const void* row) {
   if constexpr (compiled_with_mma) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

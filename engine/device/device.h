@@ -13,7 +13,7 @@ namespace spire {
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
   int index = 0;         // the N of cuda:N, see in_spire_order()
-  int ordinal = 0;       // CUDA's number of it in this process
+  int ordinal = 0;       // the CUDA runtime's number of it
   int host_number = -1;  // nvidia-smi's number of it; -1: unknown
   std::string name;
   std::string uuid;
@@ -35,26 +35,27 @@ struct CudaStatus {      // what CUDA offers in this build, on this machine
   std::string why_none;  // the reason why there is no device; empty if there is one
   std::vector<CudaDeviceInfo> devices;
 };
-// Sets the indices of the GPUs that CUDA lists, and sorts by them. Without CUDA_VISIBLE_DEVICES and
-// CUDA_DEVICE_ORDER in the environment they are nvidia-smi's numbers, or, where these are unknown,
-// the places in the order of PCI bus ids; CUDA's own order would begin with the fastest GPU. With
-// either variable they are CUDA's ordinals.
+// Sets the indices of the GPUs that CUDA lists, and sorts the GPUs by index. cudas_own: true if
+// CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER is set; indices are then CUDA's ordinals. Else they are
+// nvidia-smi's numbers or, if one of these is unknown, places in the order of PCI bus ids, because
+// CUDA's own order begins with the fastest GPU.
 void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
 
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
-// Tells whether NCCL_P2P_DISABLE is set, by which users keep NCCL from accesses between GPUs.
+// Returns whether NCCL_P2P_DISABLE is set (and not 0), by which users forbid peer access to NCCL.
 bool peer_access_disabled();
 
-// Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe). None
-// if peer_access_disabled(): the hardware that fails there fails here, too.
+// Pairs of GPU indices, the lower first: GPUs that can access each other's memory (NVLink or PCIe).
+// find_peers() returns none if peer_access_disabled(): what fails for NCCL would fail here, too.
 using PeerPairs = std::vector<std::pair<int, int>>;
 PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus);  // never throws
 
 // Throws Error(device) for fp16 on a CPU, and for bf16 on a GPU of compute capability below 8.0.
 void expect_precision(DeviceId device, DType dtype);
 
-// Throws Error(device). Builds without CUDA call it in place of what needs a GPU (no_cuda.cpp).
+// Throws Error(device) about cuda:<index>. In builds without CUDA every function that needs a GPU
+// only calls it (no_cuda.cpp).
 [[noreturn]] void refuse_cuda(int index);
 
 }  // namespace spire

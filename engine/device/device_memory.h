@@ -74,8 +74,9 @@ class DeviceMemory {  // one allocated block, freed on destruction
   std::shared_ptr<void> owner_;
 };
 
-// Allocates a block: zeroed on a CPU, undefined on a GPU. Throws Error(out_of_memory), or if there
-// is no such GPU Error(device). The engine uses MemoryPool, which calls this and counts.
+// Allocates a block: zeroed on a CPU, undefined on a GPU. Throws Error(out_of_memory), and
+// Error(device) if there is no such GPU. The engine allocates by MemoryPool, which calls this and
+// counts the bytes.
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
 

@@ -24,7 +24,7 @@ std::string major_minor(const Version& version);  // returns "13.0"
 struct LibraryVersion {
   Version built;             // of the headers that this build was compiled with
   Version found;             // of the library that this process opened
-  std::string why_not = {};  // where it was looked for in vain; empty if no GPU wants it
+  std::string why_not = {};  // why it is not open; empty: it is open, or there is no GPU
 };
 
 struct CudaVersions {   // a version that is unknown or was not found is Version{}
@@ -45,15 +45,17 @@ std::optional<CudaVersions> cuda_versions();
 void expect_usable_gpu(int index);
 
 // Writes, copies and reads memory of the GPU. Throws Error(device) if there is no such GPU,
-// Error(collective) if it fails (is_lost). Of no use in a process that has seen a GPU fail.
+// Error(collective) if it fails (is_lost). Call it in a new process: after a GPU has failed, all
+// CUDA calls of a process may fail (is_sticky).
 void probe_gpu(int index);
 
-// Returns the version "580.65.06" in the driver's description of itself; empty if there is none.
+// Returns the driver's version, "580.65.06", from the text of /proc/driver/nvidia/version; "" if it
+// has none.
 std::string parse_driver_version(std::string_view text);
 
-// Return messages: driver_problem() if the driver is too old; libcuda_problem() if it lists GPUs by
-// NVML, read where CUDA finds no driver; version_problems() for all that must be fixed, the driver
-// first; version_doubts() for what may cause trouble.
+// Return messages. driver_problem(): the driver is too old. libcuda_problem(): NVML lists GPUs;
+// call it only if CUDA finds no driver. version_problems(): all that must be fixed, the driver
+// first. version_doubts(): what may cause trouble.
 std::optional<std::string> driver_problem(const CudaVersions& versions);
 std::optional<std::string> libcuda_problem(const GpuMonitor& monitor);
 std::vector<std::string> version_problems(const CudaVersions& versions);

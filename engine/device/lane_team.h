@@ -58,11 +58,12 @@ struct LaneSpec {
 
 class CrowdedCores;
 
-// All lanes. lead() runs a function on lane 0; within it parallel() runs another on all lanes.
-// Their threads flush denormals to zero.
+// All lanes of a process. lead() runs a function on lane 0; within that function, parallel() runs
+// another function on all lanes. The lanes' threads flush denormals to zero.
 class LaneTeam {
  public:
-  // Starts all threads of all lanes. Throws Error(device) if the system does not allow it.
+  // Starts all threads of all lanes; lane 3's is named "<name> 3". Throws Error(device) if the
+  // system does not allow that many threads.
   explicit LaneTeam(std::vector<LaneSpec> lanes, const std::string& name = "lane");
   ~LaneTeam();
   LaneTeam(const LaneTeam&) = delete;
@@ -71,7 +72,7 @@ class LaneTeam {
   int size() const { return static_cast<int>(specs_.size()); }
   const LaneSpec& spec(int lane) const { return specs_[static_cast<size_t>(lane)]; }
 
-  // Calls body() on lane 0's thread and waits. Rethrows its exception.
+  // Calls body() on lane 0's thread and waits. Rethrows its exception. One caller at a time.
   void lead(const std::function<void()>& body);
 
   // Calls body(lane) on every lane and waits for all. If lanes have failed, rethrows the exception
@@ -87,7 +88,7 @@ class LaneTeam {
   void run_leader();
   void run_follower(int lane);
   void run_body(int lane);
-  void settle(int lane);  // on the cores that it has now
+  void settle(int lane);  // moves the lane's threads to its present cores
 
   const std::vector<LaneSpec> specs_;
   Barrier barrier_;
@@ -98,7 +99,7 @@ class LaneTeam {
   std::exception_ptr lead_error_;  // written by the leader while lead_body_ is set
 
   // Lanes 1, 2, ... are followers. generation_ tells them that body_ is set; running_ tells the
-  // leader that their errors_ are.
+  // leader that they have set their errors_.
   std::atomic<uint32_t> generation_{0};  // counts calls of parallel()
   std::atomic<uint32_t> running_{0};     // number of followers still inside body_
   std::atomic<bool> quit_{false};
@@ -109,7 +110,8 @@ class LaneTeam {
   std::vector<std::jthread> threads_;  // last: joined before anything they use is destroyed
 };
 
-// Barrier of streams: a lane's work after meet() runs after the work of all lanes before it.
+// Barrier of the lanes' streams: work that a lane submits after meet() runs after all work that any
+// lane has submitted before its meet().
 class StreamBarrier {
  public:
   // streams: one per lane of the team. Team and streams must outlive this.

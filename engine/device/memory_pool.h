@@ -69,10 +69,11 @@ struct MemoryShortage {  // a request that does not fit, and why it does not
 
 struct MemoryPoolOptions {
   std::optional<size_t> limit;  // most bytes in use; nullopt: all that the device has
-  // The rest is for messages. sharers: number of pools whose limits are equal parts of one.
-  // own_limit: the word in a config that gives this pool a limit of its own, "cuda:0:8GiB".
+  // The other options serve messages. sharers: number of pools, with this one, that divide one
+  // memory.limit equally. own_limit: the word of the config that gives this pool a limit of its
+  // own, "cuda:0:8GiB"; else empty.
   int sharers = 1;
-  size_t beside = 0;  // bytes of that one limit which pools with limits of their own have
+  size_t beside = 0;  // bytes of that memory.limit that pools with limits of their own take
   std::string own_limit = {};
   // Returns the message for a shortage. Must not call the pool. Empty: plain_text() is used.
   std::function<std::string(const MemoryShortage&)> explain = {};
@@ -85,8 +86,9 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Allocates a block, for one use or several, which may outlive the pool. Throws as
-  // allocate_memory() and, beyond the limit, Error(out_of_memory). The whole class is thread-safe.
+  // Allocates one block of use.total() bytes, which count until it is freed. It may outlive the
+  // pool. Throws as allocate_memory(), and Error(out_of_memory) beyond the limit. The whole class
+  // is thread-safe.
   std::unique_ptr<DeviceMemory> allocate(const MemoryUse& use);
   std::unique_ptr<DeviceMemory> allocate(MemoryKind kind, size_t bytes) {
     return allocate({{kind, bytes}});
@@ -114,9 +116,10 @@ bool same_memory(DeviceId a, DeviceId b);  // all CPU devices have the host's
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// Returns the first shortage if the rest of all plans is carried out: of a pool against its limit,
-// or of all pools of a device against its free memory (CPU devices share one memory). nullopt: it
-// should fit. free_share: the part of the free memory that may be used, in (0, 1].
+// Returns the first shortage that there would be if each pool allocated the rest of its plan: of a
+// pool against its limit, or of all pools of a device together against its free memory (CPU devices
+// share one memory). nullopt: all should fit. free_share: the part of the free memory that may be
+// used, in (0, 1].
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double free_share = 1);
 
 // Returns "cuda:0: cannot allocate 7.0 MiB for activations; 3.0 MiB are left".

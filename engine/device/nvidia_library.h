@@ -15,14 +15,14 @@ class NvidiaLibrary {
     std::string wheel;  // "nvidia-cudnn-cu13": PyPI's package of it
     int cuda = 0;       // the major version of CUDA that it is for
   };
-  // Opens the library that the process has open already, else the first in nvidia_folders(), and
-  // never closes it: its kernels may run until the process ends. Does not throw if there is none.
+  // Takes the copy that the process has open already, else opens the first in nvidia_folders().
+  // Never closes it: its kernels may run until the process ends. Does not throw if there is none.
   explicit NvidiaLibrary(Name name);
 
-  // Returns where it was looked for in vain, or the loader's words; empty if it is open.
+  // Returns where it was searched for, or the loader's error; "" if it is open.
   const std::string& why_not() const { return why_not_; }
 
-  // Returns a function; null if it has none of that name, or is not open.
+  // Returns the function of that name; null if the library has none, or is not open.
   template <typename Function>
   Function* find(const char* function) const {
     return reinterpret_cast<Function*>(look_up(function));
@@ -51,10 +51,11 @@ class NvidiaLibrary {
 #define SPIRE_LIBRARY_FUNCTION(pointer, function) \
   decltype(&function) pointer = library.need(#function)
 
-// Returns shell patterns of the folders where NVIDIA's libraries may be, in the order in which they
-// are tried: NVIDIA's wheels beside and above the file `own`; "", which stands for the folders of
-// the system's loader; CUDA's of the environment and of the system; the wheels of the Python that
-// PATH names. If SPIRE_CUDA_FOLDERS is set, its folders alone, parted by colons.
+// Returns shell patterns of the folders in which NVIDIA's libraries are searched for, in this
+// order: wheels (nvidia/*/lib) in the folder of the file `own` and in two above; "", the folders of
+// the system's loader; CUDA_HOME and CUDA_PATH; /usr/local/cuda*, /opt/cuda; wheels of the python3
+// on PATH. If SPIRE_CUDA_FOLDERS is set, only its folders, separated by colons. cuda: major
+// version.
 std::vector<std::string> nvidia_folders(const std::filesystem::path& own, int cuda);
 
 // The libraries of builds with CUDA, each opened by its first call.

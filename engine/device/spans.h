@@ -34,7 +34,7 @@ class SpanSink {
   virtual bool wants_kernels() const { return false; }
 };
 
-class Span {  // from its construction to its destruction; null: nothing
+class Span {  // lasts from construction to destruction; sink: may be null
  public:
   Span(SpanSink* sink, const SpanName& name) : sink_(sink) {
     if (sink_) sink_->begin(name);
@@ -49,8 +49,8 @@ class Span {  // from its construction to its destruction; null: nothing
   SpanSink* sink_;
 };
 
-// Shows spans to a profiler as NVTX ranges of the thread; without one attached it costs a test of a
-// pointer. Null for a CPU, and in a build without CUDA.
+// Returns a sink that shows spans to a profiler as NVTX ranges of the thread; without a profiler a
+// span costs a test of a pointer. Returns null for a CPU, and in a build without CUDA.
 std::unique_ptr<SpanSink> make_profiler_spans(DeviceId device);
 
 }  // namespace spire

@@ -50,8 +50,9 @@ class Stream {
 
   virtual void synchronize() = 0;  // blocks the host until all work is done
 
-  // Records what work() submits here, only kernels and copies on devices, without running it.
-  // REQUIRES: it has run once unrecorded. On a CPU returns null and does nothing.
+  // Calls work() and records what it submits to this stream, only kernels and copies on devices,
+  // without running it. REQUIRES: work() has run once before, unrecorded. On a CPU returns null and
+  // does not call work().
   virtual std::unique_ptr<Recording> record_work(const std::function<void()>& work) = 0;
   virtual void replay(const Recording& recording) = 0;
 
@@ -66,7 +67,8 @@ class Stream {
 std::unique_ptr<Stream> make_stream(DeviceId device);  // throws Error(device) for an absent GPU
 std::unique_ptr<Stream> make_cuda_stream(int index);
 
-// Makes `device` the calling thread's current one, for kernels, streams and handles made next.
+// Makes `device` the calling thread's current device, on which it then launches kernels and makes
+// streams and handles. Does nothing for a CPU.
 void make_current(DeviceId device);
 void make_cuda_current(int index);
 

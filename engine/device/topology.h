@@ -26,10 +26,11 @@ struct Topology {
 Topology discover_topology();
 
 // Returns the smallest CPU quota of the process's cgroups (v1 or v2), in CPUs; 0 if there is none.
-// root, here and below: the folder that contains proc and sys; tests have one of their own.
+// root, here and below: the folder that contains proc and sys; tests replace it.
 double cgroup_quota(const std::filesystem::path& root = "/");
 
-// Parse OMP_NUM_THREADS ("4,2" is 4; 0: no positive number) and "0-2,8" (empty: malformed).
+// read_omp_threads() parses OMP_NUM_THREADS: "4,2" is 4; returns 0 if it is no positive number.
+// read_core_list() parses a list of cores, "0-2,8"; returns an empty list if it is malformed.
 int read_omp_threads(const std::string& text);
 std::vector<int> read_core_list(const std::string& text);
 std::string core_ranges(const std::vector<int>& cores);  // "0-2,8"
@@ -38,7 +39,7 @@ std::vector<int> each_once(std::vector<int> cores);      // ascending
 // Returns the cores of the NUMA node of a PCI device ("0000:3B:00.0"); empty if unknown.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root = "/");
 
-// Returns those of `cores` that are also in `wanted`; all of them if none is.
+// Returns the cores that are in both lists; all of `cores` if there are none.
 std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<int>& wanted);
 
 // Returns the cores of CPU device `index` of `count`: contiguous shares, of which the first may

@@ -15,11 +15,11 @@ struct VisibleGpus {
   std::string warning;             // about the entry at which the list ends early; else empty
 };
 
-// Returns the GPUs that CUDA counts, in the same order: those that work, but for a GPU in MIG mode
-// that has no MIG device yet.
+// Returns the GPUs that CUDA counts, in the order given: all that work, except those in MIG mode
+// without a MIG device.
 std::vector<HostGpu> working(std::span<const HostGpu> gpus);
 
-// value: of CUDA_VISIBLE_DEVICES; none if it is not set. gpus: those that work, in
+// value: of CUDA_VISIBLE_DEVICES; nullopt if it is not set: all GPUs are shown. gpus: working(), in
 // CUDA_DEVICE_ORDER. An empty value or -1 shows no GPU. Else the value lists indices into `gpus`,
 // UUIDs or unambiguous beginnings of UUIDs, and the list ends before the first entry that names no
 // GPU, several GPUs, or one that was listed before. A GPU in MIG mode stands for its first MIG

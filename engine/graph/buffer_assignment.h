@@ -1,8 +1,8 @@
 // Assigns memory in the arena or another buffer to every tensor of a graph. Tensors that share it
 // (views, and outputs that overwrite inputs which no node reads again) form one block.
 //
-// The gradient buffer can be the beginning of the arena: its entries are empty until backward
-// writes them, at a time when most activations are dead.
+// The gradient buffer can be the beginning of the arena: activations may lie in one of its entries
+// until backward writes that entry, at a time when most activations are dead.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +22,10 @@ struct Place {
 
 class BufferAssignment {
  public:
-  // gradients: those that are written to the gradient buffer; empty for an evaluation. layout: has
-  // all parameters and states that `graph` reads. over_gradients: the arena begins with a gradient
-  // buffer; tensors leave alone the gaps between its entries, and those entries that are written.
+  // gradients: to be placed in the gradient buffer; empty for an evaluation. layout: contains all
+  // parameters and states that `graph` reads. over_gradients: the arena begins with a gradient
+  // buffer; no other tensor lies in the gaps between its entries, or in an entry once that is
+  // written.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                    const ParameterLayout& layout, bool over_gradients = false);
 
@@ -73,9 +74,10 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
                        const std::vector<FixedBlock>& fixed = {});
 
-// Returns the gradient buffer as disjoint blocks of an arena that it begins: the whole units of
-// alignment of each entry of the layout, from the node that first writes it (first_writers; -1:
-// none does) to node `end`; and always the unit in which a gap begins, as gaps stay zero.
+// Returns the gradient buffer, with which an arena begins, as disjoint blocks. The whole units of
+// tensor_alignment of an entry of the layout are a block that lives from the node that first writes
+// the entry (first_writers[entry]; -1: none, so no block) to node `end`. The unit with an entry's
+// last floats and the gap behind it is a block that always lives, since gaps stay zero.
 std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
                                         const std::vector<int>& first_writers, int end);
 

@@ -1,5 +1,5 @@
-// What is derived from a graph: its backward, by differentiate(), and the table of its layers.
-// Passes (passes.h) rewrite it, Plan (plan.h) compiles it.
+// What is derived from a graph (spire/graph.h): its backward, by differentiate(), and the table of
+// its layers. Passes (passes.h) rewrite a graph, Plan (plan.h) compiles it.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,9 +12,9 @@ struct ParameterGradient {
   Value parameter, gradient;
 };
 
-// Appends the gradient of the losses (Op::gradient). Returns the parameters that are not frozen, in
-// the order in which their gradients become complete. Throws Error(config) for one on which no loss
-// depends.
+// Appends the nodes of backward, which compute the gradients of the losses (Op::gradient). Returns
+// the parameters that are not frozen, in the order in which backward completes their gradients.
+// Throws Error(config) for a parameter on which no loss depends.
 std::vector<ParameterGradient> differentiate(Graph& graph);
 
 // Returns the name of a node's layer, the prefix of its first parameter or state ("conv1" of

@@ -4,8 +4,8 @@
 //   slots      trained parameters
 // Trained parameters are in the order in which backward completes their gradients, so that a prefix
 // of the gradient buffer is final early; the part of the running statistics contains the step's
-// contributions (StateUpdate). No step changes what is frozen, or the weights and statistics of a
-// teacher, which are no part of the model: checkpoints and hashes leave them out.
+// contributions (StateUpdate). No step changes frozen entries or those of a teacher. A teacher's
+// entries are not part of the model: checkpoints and hashes leave them out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -47,28 +47,31 @@ class ParameterLayout {
   ParameterLayout(const Graph& graph, const std::vector<ParameterGradient>& gradients);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
-  // Those that have a place in the gradient buffer: all but the frozen ones.
+  // The entries that have a place in the gradient buffer: all that are not frozen.
   std::span<const ParameterEntry> entries_with_gradients() const;
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
   size_t entry_at(size_t floats) const;  // index of the entry with that element of the flat buffer
-  // Sizes in floats, padding included, of the buffers above: of a slot, of the gradients, of the
-  // weights without a teacher's, which checkpoints have, and of all weights.
+  // Sizes in floats, padding included: of an optimizer slot; of the gradient buffer; of the model's
+  // weights, which checkpoints contain; of all weights, a teacher's included.
   int64_t trained_floats() const { return trained_floats_; }
   int64_t gradient_floats() const { return gradient_floats_; }
   int64_t model_floats() const { return model_floats_; }
   int64_t total_floats() const { return total_floats_; }
-  // Return elements, without padding: of all the model's parameters, and of those that are frozen.
+  // Return numbers of elements, without padding: of all parameters of the model, and of the frozen
+  // ones among them.
   int64_t parameter_count() const;
   int64_t frozen_count() const;
 
-  // Writes share `part` of `parts` of the initial weights (total_floats()), which are a function of
-  // the seed and each name. Threads may write their shares at once.
+  // Writes share `part` of `parts` of the initial values to `weights`, a buffer of total_floats().
+  // They depend only on the seed and the entries' names. Threads may write different shares at
+  // once.
   void initialize(uint64_t seed, float* weights, int part = 0, int parts = 1) const;
 
   // Returns a run's parameter hash: of the model's entries in order of their names, whatever the
   // layout.
   uint64_t hash(const float* weights) const;
-  // Return these entries in that order, and the hash64 of the values of each.
+  // by_name() returns the model's entries in the order of their names, hashes() the hash64 of the
+  // values of each in the same order.
   std::vector<const ParameterEntry*> by_name() const;
   std::vector<uint64_t> hashes(const float* weights) const;
 
@@ -81,8 +84,8 @@ class ParameterLayout {
 };
 
 // Packed weights of one device: its parameters in the forms that its kernels read
-// (Kernel::packings), made from the plain fp32 weights after every update; those of frozen ones are
-// made once.
+// (Kernel::packings), made from the plain fp32 weights after every update; forms of frozen
+// parameters are made once.
 class PackedWeights {
  public:
   // Registers a packed form, which all plans share, and returns its byte offset. step: true if
@@ -94,21 +97,22 @@ class PackedWeights {
   size_t bytes() const { return bytes_; }
   const std::byte* data() const { return memory_->as<std::byte>(); }
 
-  // Pack share `part` of `parts`: the units whose first weight is in that share of the plain
-  // weights, so that the thread that updates weights packs them. Threads may pack at once.
+  // Pack share `part` of `parts` of the forms that steps read, or of the others: the units whose
+  // first weight lies in that share of the plain weights. weights: the whole flat buffer. Threads
+  // may pack different shares at once.
   void pack_for_step(const float* weights, int part, int parts, Stream& stream);
   void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
-  // Packs the same share of what is frozen, for steps and evaluations; call it when all weights
-  // were set.
+  // Packs the same share of all forms of frozen parameters; call it when all weights have been set
+  // from outside.
   void pack_frozen(const float* weights, int part, int parts, Stream& stream);
 
-  struct Unit {  // of a form that an update must pack for the next step: see Packing::units
+  struct Unit {  // a unit of a form (Packing::units) that must be packed after each update
     size_t form = 0;
     int64_t index = 0;
     int64_t begin = 0, end = 0;  // it reads plain weights [begin, end), in floats
   };
   std::vector<Unit> step_units() const;
-  // Packs one unit from the plain weights, a whole flat buffer. Threads may pack different ones.
+  // Packs one unit. weights: the whole flat buffer. Threads may pack different units at once.
   void pack(const Unit& unit, const float* weights, Stream& stream);
 
  private:
@@ -127,7 +131,7 @@ class PackedWeights {
   void pack_form(const Form& form, const float* weights, Extent share, Stream& stream);
 
   std::vector<Form> forms_;
-  Extent changing_, frozen_;  // from the first of such weights to the last that has a form
+  Extent changing_, frozen_;  // from the first weight that has such a form to the last
   size_t bytes_ = 0;
   std::unique_ptr<DeviceMemory> memory_;
 };

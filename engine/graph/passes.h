@@ -8,14 +8,15 @@
 
 namespace spire {
 
-// Replaces the ops that sum by those of precision: exact, whose results are the same bits for any
+// Replaces the ops that sum by the ops of precision: exact, whose results are the same bits for any
 // split of `global_batch` samples into towers and on any device (docs/numerics.md#exact-sums). Call
 // it before fuse_activations() and differentiate(), on a graph without fused ops. Returns the
-// number of nodes that it replaced. Throws Error(config) for an op that has no such form.
+// number of nodes that it replaced. Throws Error(config) for an op that has no exact form.
 int use_exact_ops(Graph& graph, int64_t global_batch);
 
-// Fuses a relu, or an addition and a relu, into the op before it; a relu before a max_pool2d of the
-// same block moves behind it. Call it before differentiate(): what backward reads stays as it is.
+// Fuses a relu, or an addition and a relu, into the op before it; moves a relu before a max_pool2d
+// of the same block to the place after it. Call it before differentiate(), which then
+// differentiates the fused ops.
 int fuse_activations(Graph& graph);
 
 // Removes nodes that are needed by no output, loss, state update or value in `also`.

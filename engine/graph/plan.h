@@ -22,8 +22,8 @@ struct PlanOptions {
   int threads = 1;   // size of the lane's OpenMP team
   bool step = true;  // true: a plan of training steps; false: of evaluation (PackedWeights::add)
   std::vector<ParameterGradient> gradients = {};  // empty for an evaluation
-  // True: the arena begins with a gradient buffer, whose empty entries hold activations. A run
-  // may write its gradients there or, where those of another run must last, elsewhere.
+  // True: the arena begins with a gradient buffer, in which activations may lie until backward
+  // writes it. Bindings::gradients may be this buffer or, to keep gradients in it, another one.
   bool over_gradients = false;
   CudaLibraries* cuda = nullptr;  // null on a CPU; must outlive the plan
   // Ascending offsets in the gradient buffer, such as the ends of buckets (ranges that are reduced
@@ -44,8 +44,8 @@ struct Bindings {
   bool operator==(const Bindings&) const = default;
 };
 
-// Receives the progress of a run on its thread. On a GPU it is called when work is enqueued; what
-// it is told becomes true when the stream reaches that point.
+// Is told of the progress of a run, on the thread that runs the plan. On a GPU it is called when
+// work is enqueued; what it is told becomes true when the stream reaches that point.
 class PlanListener {
  public:
   virtual ~PlanListener() = default;
@@ -68,23 +68,24 @@ class Plan {
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
        PackedWeights& packed);
 
-  // Runs all kernels. A sum over towers just copies, which is right for a single tower. observer:
-  // sees the inputs, then what each kernel writes; null: costs nothing.
+  // Runs all kernels. A sum over towers (TowerSumOp) only copies, which is right for a single
+  // tower. observer: sees the inputs, then what each kernel writes; null: costs nothing.
   void run(const Bindings& bindings, PlanListener* listener = nullptr,
            PlanObserver* observer = nullptr);
 
   void run_range(const Bindings& bindings, size_t begin, size_t end);  // without notifications
-  void notify(size_t position, PlanListener& listener) const;  // as run() does after that kernel
+  void notify(size_t position, PlanListener& listener) const;  // as run() does after this kernel
   // Returns the position after the next kernel from `begin` on with a notification, or end().
   size_t next_notification(size_t begin) const;
 
-  // Runs one of several towers from position `from` to the next sum over towers; returns its
-  // position, or end(). The caller adds up all tower_vector() and goes on at position + 1.
+  // Runs one of several towers from position `from` to the next sum over towers; returns the
+  // position of that sum, or end(). The caller adds up the tower_vector() of all towers, gives each
+  // the sum, and continues at position + 1.
   size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr,
                      PlanObserver* observer = nullptr);
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
-  const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // count of each sum
+  const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // length of each
   size_t forward_sums() const { return forward_sums_; }  // how many of them are in forward
 
   // The arena without workspace; with `over_gradients` the gradient buffer counts, too.
@@ -137,7 +138,8 @@ class CudaGraphCache {
   CudaGraphCache(Plan& plan, Stream& stream) : plan_(plan), stream_(stream) {}
 
   // Does what Plan::run does. Of the runs with equal bindings the first is an ordinary run, the
-  // second records and replays, and later ones only replay and allocate nothing.
+  // second records and replays, and later ones only replay and allocate nothing. REQUIRES: equal
+  // bindings always come with a listener, or always without one.
   void run(const Bindings& bindings, PlanListener* listener = nullptr);
 
  private:

@@ -17,7 +17,7 @@ struct TensorName {
   bool backward = false;
   int output = 0;  // index into the op's outputs
 
-  std::string text() const;    // "conv2d of conv1", "gradient of conv1.weight", "input images"
+  std::string text() const;    // "relu of conv1", "gradient of fc1.weight, by ...", "input images"
   std::string kernel() const;  // of the kernel that wrote it: "conv2d of conv1"
 };
 
@@ -33,8 +33,8 @@ class PlanObserver {
  public:
   virtual ~PlanObserver() = default;
   virtual void on_tensor(const PlanTensor&) {}
-  // On a GPU the kernel is enqueued between the two. name: TensorName::kernel(), lives as long as
-  // the plan.
+  // Called before and after a kernel runs; on a GPU, before and after it is enqueued. name:
+  // TensorName::kernel(), lives as long as the plan.
   virtual void before_kernel(const char* /*name*/) {}
   virtual void after_kernel() {}
 };

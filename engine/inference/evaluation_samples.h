@@ -12,7 +12,8 @@ namespace spire {
 
 class EvaluationSamples {
  public:
-  // Reads `count` samples, spread evenly over the test data. write() makes `folder` if needed.
+  // Reads `count` samples (all, if there are fewer), spread evenly over the test data, which
+  // outlives this. write() makes `folder` if needed.
   EvaluationSamples(const Dataset& test, Task task, int64_t count, std::filesystem::path folder);
 
   // Returns the batch size of the pass that write() needs; 0 if the task has no such output.

@@ -24,10 +24,10 @@ namespace spire {
 
 struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
-  int64_t batch = 64;           // rows per forward pass; of text: texts that are written at once
+  int64_t batch = 64;           // rows per forward pass; with `text`: texts generated at once
   bool text = false;            // for texts_pass() alone: run() may not be called
-  // Its on_missing, timeouts.devices, memory.limit, precision and cuda count in the place of those
-  // of the training run; null: these count.
+  // If set, its on_missing, timeouts.devices, memory.limit, precision and cuda replace those of the
+  // training run; null: the training run's are used. Read only by the constructor.
   const RunConfig* settings = nullptr;
   // Receives notes on the device: which of several it is, who else uses it, for what it waits, a
   // precision that is not the run's.
@@ -37,9 +37,9 @@ struct PredictorOptions {
 class Predictor {
  public:
   // Reads the weights; the averaged ones if the run kept them (ema.decay). Throws Error(checkpoint)
-  // for a model that this program does not know, and Error(device). Computes on one device: of
-  // several GPUs on an idle one, if there is one, which it claims while it lives. fp16 becomes fp32
-  // on a CPU.
+  // for a model that this program does not know, and Error(device). Uses one device: of several
+  // GPUs an idle one, if there is one. It claims the GPU (gpu_claims.h) while it lives. fp16
+  // becomes fp32 on a CPU.
   Predictor(const StateMetadata& state, const SavedTensors& tensors,
             const PredictorOptions& options);
 
@@ -50,8 +50,9 @@ class Predictor {
   // Shape of one output: logits (K), values (K), an image (H, W, C), or logits per position (T, V).
   const Shape& output_shape() const { return output_shape_; }
 
-  // rows: `count` rows of the spec's first column. Writes one fp32 output for each, which does not
-  // depend on the other rows. Computes on a thread of its own and waits; one call at a time.
+  // rows: `count` rows of the spec's first column. Writes one fp32 output (output_shape()) per row
+  // to `out`; it does not depend on the other rows. Computes on a thread of its own and waits; one
+  // call at a time.
   void run(const void* rows, int64_t count, std::span<float> out);
 
   // For a language model; *this outlives the result. With PredictorOptions::text it keeps keys and

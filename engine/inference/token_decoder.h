@@ -15,7 +15,7 @@
 
 namespace spire {
 
-// Tokens of a text at the positions from `first` on; none: the text is left out.
+// Tokens of a text, the first of which is at position `first`; no tokens: the text is left out.
 struct TextPiece {
   std::span<const int32_t> tokens = {};
   int64_t first = 0;
@@ -47,9 +47,9 @@ class TokenRows {
 
 class TokenDecoder {
  public:
-  // build: of the training run; batches of `texts` texts. Returns null for a model that cannot be
-  // decoded by a cache (decoding.h). Replica and cuda (null on a CPU) outlive it; the caller
-  // allocates and packs the replica before logits().
+  // build: builds the model's graph; called for batches of `texts` samples. Returns null for a
+  // model that cannot be decoded by a cache (decoding.h). Replica and cuda (null on a CPU) outlive
+  // the decoder; the caller allocates and packs the replica before logits().
   static std::unique_ptr<TokenDecoder> make(const GraphBuilder& build, const LaneSpec& lane,
                                             const ParameterLayout& layout, Replica& replica,
                                             CudaLibraries* cuda, int64_t texts = 1);
@@ -58,11 +58,11 @@ class TokenDecoder {
   int64_t texts() const { return std::ssize(read_); }
   Shape output_shape() const { return {context_, vocabulary_}; }  // of a whole window
 
-  // A new text takes this place: logits do not depend on the texts that had it before.
+  // Call it before a new text takes this place: forgets the tokens of the text before.
   void begin(size_t place) { read_[place].clear(); }
-  // texts: one a place, of 1 to `context` tokens, or of none where there is no text. Returns logits
-  // (texts, vocabulary) of the tokens that follow; the row of no text means nothing. A text that
-  // continues that of the last call costs its new tokens, any other one all of them.
+  // texts: one per place, of 1 to `context` tokens; empty: no text. Returns the logits (texts,
+  // vocabulary) of the next tokens, valid until the next call; a row without a text means nothing.
+  // A text that continues the one of the last call costs its new tokens only, any other all tokens.
   std::span<const float> logits(std::span<const std::span<const int32_t>> texts);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace spire {
 
-// What console_observer() makes.
+// The observer that console_observer() (spire/observer.h) returns.
 class Console : public Observer {
  public:
   // Both streams must outlive the console.

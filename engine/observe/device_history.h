@@ -1,4 +1,4 @@
-// Sums over the steps of a run, or of a part of it, of what its devices did and how they were.
+// Sums up what a run's devices did, and the state they were in, over all steps or some of them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ struct DeviceLabel {
 
 // A quantity that is known for a part of the time: its mean over that part.
 struct TimedMean {
-  double sum = 0, seconds = 0;  // of value * seconds, and the time in which it was known
+  double sum = 0, seconds = 0;  // sum of value * seconds, and the time in which it was known
 
   void add(double value, double duration) {
     sum += value * duration;
@@ -32,13 +32,13 @@ struct TimedMean {
 
 struct DeviceTotals {
   int64_t last = 0;      // steps in which the device arrived last
-  double late_ms = 0;    // by so much after the median, in these steps together
-  double median_ms = 0;  // the median arrivals of these steps together
-  // In all steps: from when it was ready to when the last device was. A device is ready at its
-  // arrival, counted from the end of the step before, and so after its wait for data.
+  double late_ms = 0;    // sum over these steps: its arrival minus the median
+  double median_ms = 0;  // sum over these steps: the median arrival
+  // Sum over all steps: from when it was ready to when the last device was. A device is ready at
+  // data_ms + arrival_ms after the end of the step before, so a wait for data delays it.
   double waiting_ms = 0;
-  double data_late_ms = 0;  // in steps in which it was ready last: as much as waits for data cost
-  double lane_wait_ms = 0;  // in all steps: DeviceReport::lane_wait_ms
+  double data_late_ms = 0;  // sum over steps in which it was ready last: what waits for data cost
+  double lane_wait_ms = 0;  // sum over all steps: DeviceReport::lane_wait_ms
   TimedMean busy, clock_mhz, others_cores;
   int max_clock_mhz = 0;                                  // 0: unknown
   std::vector<std::pair<std::string, double>> throttled;  // reason -> seconds
@@ -48,15 +48,16 @@ struct DeviceTotals {
 struct Straggler {
   size_t device = 0;  // index in StartInfo::devices
   double share = 0;   // of all steps, in which it was last
-  double lag = 0;     // how much later than the median it then was, as a share of the median
+  double lag = 0;     // how much later than the median it came in these, as a share of the median
 };
 
 class DeviceHistory {
  public:
   explicit DeviceHistory(size_t devices);
 
-  // Counts a step. Of an even number of devices the median is the lower middle one. A step whose
-  // last device came with the median has no last one. Allocates only for new throttle reasons.
+  // Adds a step, unless it has no devices. For an even number of devices the median is the lower of
+  // the two middle arrivals. If the last arrival equals the median, no device counts as last.
+  // Allocates only for new throttle reasons.
   void add(const StepReport& step);
   void clear();
 
@@ -69,8 +70,8 @@ class DeviceHistory {
   const std::vector<DeviceTotals>& devices() const { return devices_; }
 
   std::optional<Straggler> straggler() const;  // none if no device was ever last
-  // The reason that lowered the device's clock for the longest time, of those that are not normal
-  // (throttle_words()), and that time in seconds.
+  // Returns the reason that lowered the device's clock for the longest time, and this time in
+  // seconds. Only reasons with throttle_words() count; nullopt: there is none.
   std::optional<std::pair<std::string, double>> throttled(size_t device) const;
 
  private:

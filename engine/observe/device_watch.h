@@ -16,14 +16,14 @@
 
 namespace spire {
 
-// Each device gets one warning for each error code of the driver (XID), each time that its memory
-// has had more errors than ECC could correct, the first time that ECC has corrected one, and for
-// each cause that lowers its clock, but the power limit, which is normal. What happened before the
-// first reading is not the run's.
+// Warns of a device: once for each error code of the driver (XID); at each new memory error that
+// ECC could not correct; once when ECC has corrected an error; once for each cause that lowers its
+// clock, except the power limit, which is normal. Memory errors before the first reading do not
+// count.
 class HealthWatch {
  public:
-  // names: of the run's devices, in messages; an empty one is a GPU that an earlier name stands
-  // for.
+  // names: of the run's devices, for messages; "": the device is on a GPU that an earlier name
+  // covers.
   explicit HealthWatch(const std::vector<std::string>& names);
 
   // reports: StepReport::devices. Returns the new warnings; allocates only for these.
@@ -42,12 +42,13 @@ class HealthWatch {
   std::vector<Device> devices_;
 };
 
-// A device is a straggler that is last in 75 % of the steps, and then 5 % behind the median.
-// docs/metrics.md names these numbers.
+// A device is a straggler if it arrives last in at least 75 % of the steps and, in these, at least
+// 5 % after the median. docs/metrics.md names these numbers.
 inline constexpr double straggler_share = 0.75, straggler_lag = 0.05;
 
-// Looks at the steps in windows. A device is slow once it was a straggler by twice the lag in
-// three windows in a row, and until it was none in a window. It gets one warning for each cause.
+// Judges the steps in windows. A device becomes slow when it was a straggler with twice
+// straggler_lag in three windows in a row, and is slow until a window in which it is no straggler.
+// Warns of a slow device once for each cause. Devices with more towers than others are not judged.
 class StragglerWatch {
  public:
   static constexpr int64_t window_steps = 50;   // a window has at least so many steps,
@@ -68,14 +69,14 @@ class StragglerWatch {
   std::set<std::pair<size_t, std::string>> warned_;  // device and cause
 };
 
-// Says why a straggler is late: with its clock, where that is known, and what to do about it. `of`:
-// what is known about the same steps.
+// Says why a straggler is late, with its clock if that is known, and what to do about it. of: the
+// history of the steps that were judged.
 std::string straggler_cause(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
                             size_t device);
 // Returns "cuda:2 arrives last in 91 % of steps, 14 % after the median: <cause>".
 std::string straggler_text(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
                            const Straggler& straggler);
-// Whether its towers explain it: other devices have fewer.
+// Returns whether another device has fewer towers, which explains why this one is late.
 bool has_more_towers(const std::vector<DeviceLabel>& labels, size_t device);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-// What an evaluation measured, whichever struct reports it, and which of two is the better one.
+// Reads a metric from any struct that reports an evaluation, and tells which of two is better.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace spire {
 
-// Evaluation: has a loss, the task's metric, and others. None where it did not measure `wanted`.
+// Evaluation: a struct with `loss`, `metric` (the task's) and `others`, such as EvalReport. Returns
+// nullopt if it has no value of `wanted`.
 template <typename Evaluation>
 std::optional<double> measured_value(const Evaluation& evaluation, Metric wanted) {
   if (wanted == evaluation.metric.metric) return evaluation.metric.value;
@@ -19,18 +20,19 @@ std::optional<double> measured_value(const Evaluation& evaluation, Metric wanted
   return found->value;
 }
 
-// Which data: "validation" or "test".
+// Names the data that was evaluated. held_out: as in ValidationSummary.
 inline const char* name_of_data(bool held_out) {
   return held_out ? "validation" : "test";
 }
 
-// Whether the metric that decides is better when it is higher, as the config's best.mode has it.
+// Returns whether higher values of `metric`, which decides, are better: by best.mode; if that is
+// auto, by the metric.
 inline bool best_is_higher(const BestConfig& best, Metric metric) {
   using Mode = BestConfig::Mode;
   return best.mode == Mode::automatic ? higher_is_better(metric) : best.mode == Mode::max;
 }
 
-// NaN is never better; any number is better than NaN.
+// higher: whether higher values are better. NaN is never better; any number is better than NaN.
 inline bool is_better(bool higher, double value, double than) {
   if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
   return higher ? value > than : value < than;

@@ -1,6 +1,6 @@
 // Writes the files of a run for scripts: metrics.jsonl, one JSON object per line, audit.jsonl, and
-// summary.json. docs/metrics.md lists the fields of the first and the last, docs/audit.md those of
-// audit.jsonl.
+// summary.json. docs/metrics.md lists the fields of metrics.jsonl and summary.json, docs/audit.md
+// those of audit.jsonl.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -42,13 +42,14 @@ class MetricsFile : public Observer {
   int64_t step_ = 0;                 // steps done
 };
 
-// Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again: drops
-// the line of the checkpoint at `step`, because the run saves that checkpoint again.
+// Returns the lines of `text` that a run resumed at `step` keeps: whole JSON objects of steps up to
+// `step`, without evaluations of the test data. saved_again: drops also the evaluation and the
+// checkpoint of `step`, because the run makes them again.
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
 
-// Writes audit.jsonl: the root of the run's chain and a line a step.
-// A resumed run first cuts off a torn last line and all steps after its checkpoint, as MetricsFile.
-// A run without audit.chain removes what an earlier one has left in the file.
+// Writes audit.jsonl: the root of the run's chain and one line per step. A resumed run first cuts
+// off a torn last line and all steps after its checkpoint, as MetricsFile. A run without
+// audit.chain empties a file that an earlier run has left.
 class AuditFile : public Observer {
  public:
   AuditFile(std::filesystem::path path, LineFile::Warn warn)
@@ -62,7 +63,8 @@ class AuditFile : public Observer {
   LineFile file_;
 };
 
-// Returns the whole lines of `text`, to the first that is of a later step or not of this file.
+// Returns the whole lines of `text` before the first one that is of a step after `step` or is no
+// line of audit.jsonl.
 std::string audit_through(std::string_view text, int64_t step);
 
 // Writes summary.json at the end of a run, whole or not at all; calls `warn` if it cannot. Writes
@@ -83,9 +85,9 @@ class SummaryFile : public Observer {
 
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
-// Reads what summary_json() wrote: a number that was not finite is NaN. What is missing or of
-// another type keeps its default, as in files of other versions; val.best is then NaN. None if the
-// text is no JSON object.
+// Reads what summary_json() wrote: a number that was not finite is NaN. A field that is missing or
+// of another type, as in files of other versions, keeps its default; val.best is then NaN. nullopt
+// if the text is no JSON object.
 std::optional<RunSummary> read_summary(const std::string& text);
 
 }  // namespace spire

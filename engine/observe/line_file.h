@@ -1,5 +1,5 @@
-// Files of lines: one to which a run appends while it trains, such as metrics.jsonl, and reading
-// one of any length.
+// A file of lines to which a run appends while it trains, such as metrics.jsonl, and a reader of
+// such files of any length.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,9 +12,9 @@
 
 namespace spire {
 
-// A line that cannot be written is left out as a whole. `warn` is called at the first one and, with
-// their number, when writing works again. If the file is removed during the run, it is written
-// again with all its lines, unless another file has its name by then.
+// A line that cannot be written is left out as a whole. `warn` is called at the first such line,
+// and with the number of lost lines when writing works again. If the file is removed during the
+// run, it is written again with all its lines, unless another file has its name by then.
 class LineFile {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -24,9 +24,9 @@ class LineFile {
   LineFile& operator=(const LineFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // Makes the file, with these lines in it, and opens it. Throws Error(config).
+  // Makes the file, or replaces it, with these lines in it, and opens it. Throws Error(config).
   void begin(std::string_view lines) { open(lines, Existing::replace); }
-  void append(std::string_view lines);  // each with its newline; nothing before begin()
+  void append(std::string_view lines);  // each ends in a newline; does nothing before begin()
   std::string lost() const;             // Observer::lost()
 
  private:
@@ -42,9 +42,9 @@ class LineFile {
   int64_t lost_ = 0;     // lines lost before that
 };
 
-// Calls take(line) for each line that ends with a newline, and torn(line) for what is behind the
-// last one; none of them has its newline, and empty ones are left out. Of a line of several MiB the
-// middle may be left out: lines of a run have less than 2 KB. Throws what RegularFile::read() does.
+// Calls take(line) for each line that ends in a newline, then torn(line) for what follows the last
+// newline; passes lines without the newline, and skips empty ones. A line of several MiB may lack
+// its middle: lines of a run have less than 2 KB. Throws what RegularFile::read() throws.
 void for_each_line(const RegularFile& file, const std::function<void(std::string_view)>& take,
                    const std::function<void(std::string_view)>& torn);
 

@@ -50,8 +50,9 @@ struct PublishedState {
   std::optional<End> end;
 };
 
-// on_step() copies numbers under a lock that readers hold for the time of a copy. It allocates only
-// when a device's throttle reasons change.
+// Keeps what a run has reported so far, for other threads. on_step() copies numbers under a lock
+// that readers hold while they copy the state. It allocates only when a device's throttle reasons
+// change.
 class LatestState : public Observer {
  public:
   explicit LatestState(WallClock now = wall_time) : now_(std::move(now)) {}
@@ -75,8 +76,8 @@ class LatestState : public Observer {
   PublishedState state_;
 };
 
-// The name by which a run is told from others on one screen: the last folder of its output,
-// "cifar10_resnet20".
+// Returns the name that tells a run from others on one screen: the last folder of its output,
+// "cifar10_resnet20", or else the model's name.
 std::string job_name(const StartInfo& start);
 
 // Returns the text with U+FFFD in place of what is not UTF-8, as in the name of a file.

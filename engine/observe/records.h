@@ -1,5 +1,5 @@
-// What a run reports, by the names that metrics.jsonl and all others who publish it give it
-// (docs/metrics.md).
+// Visits the numbers that a run reports, under the names (tags) that metrics.jsonl and all other
+// publishers use (docs/metrics.md).
 #pragma once
 #include <array>
 #include <map>
@@ -52,8 +52,8 @@ class DeviceNames {
 // Returns the name of each device of the run.
 std::vector<std::string> unique_device_names(const StartInfo& start);
 
-// Each of these calls put(tag, number), in the order of the line in metrics.jsonl, for each number
-// that it has beside its time and step.
+// Each visit_ function calls put(tag, number) for each number of a report except its time and step,
+// in the order of the line in metrics.jsonl.
 
 template <typename Put>
 void visit_step(const StepReport& step, const Put& put) {
@@ -76,7 +76,7 @@ void visit_step(const StepReport& step, const Put& put) {
   }
 }
 
-// The tags of devices stand behind "device/".
+// The caller adds the prefix of the tags, "device/".
 template <typename Put>
 void visit_device(const DeviceReport& device, const Put& put) {
   auto put_known = [&](const char* tag, const auto& number) {

@@ -10,8 +10,8 @@
 
 namespace spire {
 
-// Of one class: tp samples of it are found, out of `actual` that are of it and `predicted` that the
-// model takes for it. A score is empty where it would be 0 / 0.
+// Counts of one class: samples that are of the class (actual), samples that the model takes for it
+// (predicted), and samples that are both (tp). A score is empty where it would be 0 / 0.
 struct ClassScore {
   int64_t tp = 0, actual = 0, predicted = 0;
 
@@ -24,7 +24,7 @@ struct ClassScore {
 // Error(unexpected) for another number of counts.
 std::vector<ClassScore> class_scores(std::span<const int64_t> counts, size_t classes);
 
-// Mean of F1 over the classes that have one: those of some sample, or found for some. This is
+// Mean of F1 over the classes that occur: some sample has the class, or is taken for it. This is
 // scikit-learn's f1_score(average="macro"). Empty without samples. (Micro F1 is the accuracy.)
 std::optional<double> f1_macro(std::span<const ClassScore> scores);
 
@@ -45,13 +45,13 @@ double f1_micro(std::span<const ClassScore> scores);
 double f1_macro_of_labels(std::span<const ClassScore> scores);
 
 // targets, outputs: (samples, values). Mean over the values of 1 - sum (t - o)^2 / sum (t -
-// mean)^2; a value whose targets are all equal counts 1 if it is always met, else 0.
+// mean)^2; a value whose targets are all equal counts 1 if all outputs equal them, else 0.
 double r2(std::span<const double> targets, std::span<const double> outputs, size_t values);
 double mean_absolute_error(std::span<const double> targets, std::span<const double> outputs);
 
-// Adds the pixels of one sample of segmentation to `counts` (classes), of which f1_macro() is the
-// mean of Dice. mask: (pixels), -1: the pixel has no class
-// and counts nowhere. logits: (pixels, classes); the first of the largest is found.
+// Adds the pixels of one sample of segmentation to `counts`, one entry per class; f1_macro(counts)
+// is then the mean Dice score. mask: (pixels), each one's class; -1: none, the pixel is ignored.
+// logits: (pixels, classes); the model finds the first class with the largest logit.
 void count_pixels(std::span<const int32_t> mask, std::span<const float> logits,
                   std::span<ClassScore> counts);
 

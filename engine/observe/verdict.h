@@ -11,9 +11,9 @@
 
 namespace spire {
 
-// A line begins from these numbers on; docs/metrics.md names them, too. (Stragglers' are in
-// device_watch.h, those of a load in engine/base/crowded.h.) A run of fewer steps or less time
-// has no lines of that kind.
+// The least numbers for a line of the verdict; docs/metrics.md names them, too. (Those for
+// stragglers are in device_watch.h, those for a load in engine/base/crowded.h.) With fewer steps
+// there is no verdict; with fewer seconds of readings no line about what was read.
 inline constexpr int64_t verdict_steps = 50;
 inline constexpr double verdict_seconds = 10;        // of readings of a device's state
 inline constexpr double load_seconds = 2;            // of readings of what others use
@@ -27,12 +27,12 @@ struct RunNumbers {
   StepTimes times;                  // RunSummary::times
   int64_t data_workers = 0;         // data.workers
   std::vector<DeviceLabel> labels;  // of the run's devices
-  size_t first = 0, end = 0;        // those of this process, whose lanes measured `times`
-  int threads = 0, cores = 0;       // of CPU devices: that compute, and that they may use; else 0
+  size_t first = 0, end = 0;        // [first, end): this process's, whose lanes measured `times`
+  int threads = 0, cores = 0;       // CPUs: threads that compute, and their cores; GPUs: 0
 };
 
-// history: of the same steps as `times`. Returns no lines for a run that is too short, and where
-// nothing else stands out the share of computing: "compute-bound 93 %: ...".
+// history: of the same steps as `times`. Returns no lines for a run that is too short. If nothing
+// else stands out, returns the share of computing: "compute-bound 93 %: ...".
 std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history);
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// Emitters: each states one op of Spire as nodes of ONNX and defines the op's first output. Ops of
-// inference only; their other outputs (logsumexp, mean) are for gradients.
+// Emitters: each translates one op of Spire into nodes of ONNX and defines the op's first output.
+// Only ops of inference have an emitter. An op's other outputs (logsumexp, mean) are for gradients.
 #pragma once
 #include <span>
 #include <string>
@@ -18,14 +18,14 @@ std::span<const OnnxEmitter> element_emitters();
 std::span<const OnnxEmitter> image_emitters();
 std::span<const OnnxEmitter> matrix_emitters();
 
-// Translates a graph. output: the name of its output "output"; images: that has the channels first.
-// Throws Error(config) for an op without an emitter.
+// Translates a graph. output: name that its output "output" gets. images: true: the output has the
+// channels first. Throws Error(config) for an op without an emitter.
 OnnxGraph to_onnx(const BatchGraphs& graphs, int64_t opset, const std::string& output, bool images);
 
-std::string silu_of(OnnxBuilder& builder, const std::string& x);  // of a tensor of ONNX
+std::string silu_of(OnnxBuilder& builder, const std::string& x);  // x, result: tensors of ONNX
 
-// LSTM and GRU. The emitter of a dense layer calls it for a product whose only reader
-// is_recurrent().
+// Emits an LSTM or GRU with the product before it, x W^T + b. The emitter of dense layers calls it
+// for a product whose only reader is_recurrent().
 bool is_recurrent(const Node& node);  // lstm, gru
 void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps);
 

@@ -21,7 +21,7 @@ struct ExportJob {
   const ExportOptions& asked;
   std::filesystem::path to;
   const RunConfig& config;             // of the run
-  const LoadedCheckpoint& checkpoint;  // of the model alone; for export_adapters() as it was saved
+  const LoadedCheckpoint& checkpoint;  // adapters merged; for export_adapters() as it was saved
 
   Existing existing() const { return asked.overwrite ? Existing::replace : Existing::keep; }
 };
@@ -32,7 +32,7 @@ ExportedModel export_as_safetensors(const ExportJob& job);
 ExportedModel export_as_npz(const ExportJob& job);
 ExportedModel export_adapters(const ExportJob& job);
 
-// Makes the reading of the tensors end with Error(interrupted) once ExportOptions::stop is true.
+// Wraps TensorToWrite::read: it throws Error(interrupted) once ExportOptions::stop is true.
 void make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job);
 int64_t elements_of(const std::vector<TensorToWrite>& tensors);
 
@@ -41,8 +41,8 @@ WrittenFile written_file(const std::filesystem::path& path);  // with its size
 // Returns the model's graph in inference, before any pass, in fp32 whatever the run computed in.
 Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch);
 
-// Returns whether the averaged weights are to be written. asked: averaged or not; none: averaged if
-// there are any. Throws Error(checkpoint) if they are asked for and there are none.
+// Returns whether to write the averaged weights. asked: averaged or not; nullopt: averaged if there
+// are any. Throws Error(checkpoint) if they are asked for and there are none.
 bool takes_average(const SavedTensors& saved, std::optional<bool> asked);
 
 }  // namespace spire

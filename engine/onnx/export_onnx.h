@@ -16,8 +16,8 @@ namespace spire {
 
 struct OnnxOptions {
   int64_t opset = default_opset;
-  int64_t batch = 0;  // samples that one run of the model takes; 0: any number
-  // Weights: the averaged ones (ema.decay), or as trained; none: averaged if the run kept them.
+  int64_t batch = 0;  // fixed number of samples of a run of the model; 0: any number
+  // true: the averaged weights (ema.decay); false: as trained; nullopt: averaged if there are any.
   std::optional<bool> averaged = {};
   OnnxFileOptions file = {};
   std::string producer_version = {};

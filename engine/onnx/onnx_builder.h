@@ -1,5 +1,5 @@
-// Turns a graph into ONNX's nodes: keeps which tensors of ONNX hold a value, and moves images
-// between Spire's order of axes and ONNX's where a node needs the other one.
+// Turns a graph into ONNX's nodes: knows which tensors of ONNX hold a value, and transposes images
+// between Spire's order of axes and ONNX's where a node needs the other order.
 //
 // A value of rank 3 or more lies in one of two orders, or in both: as in Spire, with the channels
 // last (N, H, W, C), or with the channels first (N, C, H, W), which ONNX's nodes for images read.
@@ -20,8 +20,8 @@ namespace spire {
 
 enum class Channels : uint8_t { last, first };
 
-// A model for ONNX: the same graph for two numbers of samples, from which the dimensions follow
-// that depend on them. Both the same graph: the number of samples is fixed.
+// A model for ONNX: its graph for two numbers of samples. Dimensions that differ between the two
+// depend on the number of samples. If both are the same graph, that number is fixed.
 struct BatchGraphs {
   const Graph& one;  // its nodes are translated; has the output "output" alone
   const Graph& two;
@@ -34,18 +34,18 @@ class OnnxBuilder {
 
   const Graph& graph() const { return graphs_.one; }
   int64_t opset() const { return opset_; }
-  // Names of the nodes that follow begin with that of this node's layer.
+  // Nodes that are added from now on get names that begin with the name of this node's layer.
   void begin(const Node& node);
 
   const Shape& shape(Value value) const { return graph().spec(value).shape; }
   OnnxDims dims(Value value) const;  // with the channels last
 
-  // Return the tensor that holds a value in this order; they add what nodes that takes.
+  // Return the tensor that holds a value in this order; add nodes if there is none yet.
   std::string plain(Value value);              // as in Spire, with the channels last
   std::string channels_first(Value value);     // REQUIRES: rank 3 or more
   std::string by_step(Value value);            // (T, N, C). REQUIRES: rank 3
   std::string transposed_weight(Value value);  // of a matrix
-  bool is_channels_first(Value value) const;   // the order that needs no node
+  bool is_channels_first(Value value) const;   // whether any_form() has this order
 
   // Set the tensor that holds a value.
   void define(Value value, std::string tensor, Channels order = Channels::last);
@@ -53,15 +53,15 @@ class OnnxBuilder {
   void define_view(Value value, Value of);  // the same elements in Spire's order, another shape
   bool is_defined(Value value) const { return places_[index_of(value)] != nullptr; }
 
-  // For nodes that work element by element. same_form(): the tensors that hold both values in one
-  // order and shape, which may be that of what they reshape; both are then in the form that
-  // define_as() gives to the result.
+  // For nodes that work element by element. any_form() returns a tensor of the value that needs no
+  // new node. same_form() returns tensors of both values in one order and shape, which may be those
+  // before a reshape. define_as() gives the result the order and shape of `like`.
   std::string any_form(Value value);
   std::pair<std::string, std::string> same_form(Value a, Value b);
   void define_as(Value value, std::string tensor, Value like);
 
-  // The same for x (N, ..) and a parameter b that is added to each sample, where both reshape
-  // tensors of the same sample (T, C); none if they do not.
+  // For x (N, ..) plus a parameter b that is added to each sample: if both reshape tensors whose
+  // samples have the same shape (T, C), returns these tensors; else nullopt.
   std::optional<std::pair<std::string, std::string>> unshaped(Value x, Value b);
 
   // Adds a node and returns its output, or outputs.
@@ -73,17 +73,17 @@ class OnnxBuilder {
   // Constants; the same content is one tensor.
   std::string whole_numbers(const std::vector<int64_t>& numbers);
   std::string number(float value);  // a scalar
-  // name: says the content.
+  // name: of the tensor; equal names must mean equal content.
   std::string numbers(const std::string& name, const std::vector<int64_t>& dims,
                       const std::vector<float>& values);
   // (T, T): true where column <= row. Nodes compute it, as T x T numbers would fill the file.
   std::string causal_mask(int64_t length);
-  // The target of a Reshape to these dimensions.
+  // Returns the tensor that a Reshape from `from` to `to` takes as its shape.
   std::string target_shape(const OnnxDims& to, const OnnxDims& from);
-  // The dimensions as a tensor that a node can read as they are, also the number of samples.
+  // Returns the dimensions as a tensor of numbers, even if the first is the number of samples.
   std::string shape_tensor(const OnnxDims& dims);
 
-  // Returns the node that reads a value, if it is the only one and the value is no output.
+  // Returns the only node that reads a value; null if several do, or if the value is an output.
   const Node* only_reader(Value value) const;
 
   // Names the output and returns the graph. images: the output has the channels first.

@@ -26,27 +26,27 @@ struct WrittenOnnx {
   uint64_t bytes = 0;               // of the file
   std::filesystem::path data = {};  // the second file; empty if there is none
   uint64_t data_bytes = 0;
-  // "<path>.data" where this model has no second file: removed, as the replaced model's; or left
-  // where it is, as no model's that is known. Empty if there was none.
+  // If this model has no second file and "<path>.data" was there: `removed` if it belonged to the
+  // replaced model and was deleted, `unused` if it was left in place. Else empty.
   std::filesystem::path removed = {}, unused = {};
 };
 
-// Writes the file, or both, whole or not at all. weights: those of the graph, in its order; each is
-// read once. Where the last step of replacing two files fails, neither the old model nor the new
-// one is there. Throws Error(device) for a full disk, Error(config) if a file cannot be written for
-// another reason or, with Existing::keep, is there already (the second one also without a model);
-// with WeightPlace::inside also if the model is too large, or if it is without its weights; and
-// what reading throws.
+// Writes the file, or both, whole or not at all. weights: of the graph, in its order; each is read
+// once. If the last step of replacing two files fails, neither the old model nor the new one is
+// there. Throws Error(device) for a full disk; Error(config) if a file cannot be written for
+// another reason, if with Existing::keep one is there already (also the second one alone), and if
+// the model is larger than 2 GiB with WeightPlace::inside, or even without its weights; and what
+// reading throws.
 WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,
                        std::span<const TensorToWrite> weights, const OnnxFileOptions& options);
 
 // The messages of onnx.proto that Spire writes, as bytes of the protocol buffers' wire form.
 
-// A ModelProto is these bytes, in this order. `before_graph` ends where the graph's bytes begin;
-// the caller adds their number as a varint.
+// The bytes of a ModelProto: `before_graph`, the size of the graph as a varint, which the caller
+// adds, `graph`, and the weights.
 struct ModelBytes {
   std::string before_graph;  // versions, producer, metadata, the tag of the graph
-  std::string graph;         // the graph but its weights, which follow as bytes of the same message
+  std::string graph;         // the graph without its weights, which follow in the same message
 };
 ModelBytes model_bytes(const OnnxModel& model);
 
@@ -56,8 +56,8 @@ struct ExternalPlace {
   uint64_t offset = 0, bytes = 0;
 };
 
-// Return one weight as a field of the graph: the first lacks the values, which must follow, 4 bytes
-// an element, little-endian; the second is whole.
+// Return one weight as a field of the graph. After weight_before_values() the values must follow,
+// 4 bytes an element, little-endian; weight_elsewhere() is complete.
 std::string weight_before_values(const OnnxWeight& weight);
 std::string weight_elsewhere(const OnnxWeight& weight, const ExternalPlace& place);
 

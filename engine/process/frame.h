@@ -38,7 +38,7 @@ std::string to_bytes(const Frame& frame);
 void send_frame(Socket& socket, const Frame& frame, Deadline deadline);
 Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes = max_frame_bytes);
 
-// Assembles one frame from bytes as they arrive; leaves the bytes behind the frame in the socket.
+// Assembles one frame from bytes as they arrive; never reads beyond the end of the frame.
 class FrameReader {
  public:
   enum class State {

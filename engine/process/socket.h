@@ -88,7 +88,7 @@ Socket connect_to(const std::string& address, int port, Deadline deadline);
 
 // Returns the IPv4 address of a host name or of a numeric address; nullopt if the name is unknown.
 std::optional<std::string> resolve_address(const std::string& name);
-bool is_loopback(const std::string& address);  // true for numeric ones, such as 127.0.0.1
+bool is_loopback(const std::string& address);  // numeric, as 127.0.0.1; false for names
 
 std::vector<std::string> own_addresses();  // this machine's IPv4 addresses, loopback last
 

@@ -15,7 +15,7 @@ class BadSteps {
  public:
   BadSteps(RunContext& run, RunCheckpoints& checkpoints) : run_(run), checkpoints_(checkpoints) {}
 
-  void start();  // after a resumption: restores the guard's state, installs the judge
+  void start();  // restores the guard's state if the run is resumed; installs the judge
 
   // Takes the result of the step that has just ended, and its batch (of `data`), which still holds
   // the step's samples. Returns true if the step is bad and the run goes on. Throws SymmetricError

@@ -27,7 +27,7 @@ struct BatchShape {
 };
 
 struct BatchRequest {
-  int64_t devices = 1;  // of the run, with those that are missing
+  int64_t devices = 1;  // that the config names, with missing ones
   bool on_cpus = true;
   int64_t samples = 0;                       // for training
   std::optional<int64_t> towers = {};        // fixed; none: one per device, or by global_batch
@@ -39,13 +39,15 @@ struct BatchRequest {
 };
 
 // Returns the shapes to choose from, by ascending batch_size: powers of two and, from 8 on, three
-// multiples of 8 between two of them (8, 16, 24, 32, 40, 48, 56, 64, 80, ...). With global_batch
-// its divisors, such that each device has a tower, and as many as the others if any size does that.
+// multiples of 8 between two of them (8, 16, 24, 32, 40, 48, 56, 64, 80, ...). With global_batch:
+// its divisors that give each device a tower; if there are some that give all devices equally many
+// towers, only these.
 std::vector<BatchShape> batch_shapes(const BatchRequest& request);
 
-// Returns the index of the last of the shapes that fits, 0 if none does. With equal towers a
-// smaller batch fits where a larger one does: at most log2(number of shapes) + 2 are asked for.
-// More towers have more sums of gradients, so otherwise all from the last one on are.
+// Returns the index of the last shape that fits, 0 if none does. If all shapes have equally many
+// towers, a smaller batch fits wherever a larger one does: fits() is called for at most log2(number
+// of shapes) + 2 shapes. Otherwise it is called for one after another, from the last one on, since
+// more towers have more sums of gradients.
 size_t last_fitting(const std::vector<BatchShape>& shapes,
                     const std::function<bool(const BatchShape&)>& fits);
 

@@ -22,8 +22,8 @@ class EarlyStop {
  public:
   explicit EarlyStop(const EarlyStopConfig& config) : config_(config) {}
 
-  // Adds an evaluation. improved: the metric is the best so far. It counts if it differs by at
-  // least min_delta from the last metric that counted, so that small improvements add up.
+  // Adds an evaluation. improved: the metric is the best so far. An improvement counts only if it
+  // differs by at least min_delta from the last one that counted, so that small ones add up.
   void add(bool improved, double metric);
 
   bool reached() const { return config_.patience > 0 && state_.waited >= config_.patience; }
@@ -46,18 +46,18 @@ class Evaluation {
   void write_files_to(const std::filesystem::path& folder) { folder_ = folder; }
   // From now on evaluations also write sample outputs to `folder`, if the task has any.
   void write_samples_to(const std::filesystem::path& folder);
-  void set_first_loss(double loss) { first_loss_ = loss; }  // loss of step 1
+  void set_first_loss(double loss) { first_loss_ = loss; }  // loss of step 1, if not resumed
   bool knows_first_loss() const;
 
-  // Returns whether the present step has to be evaluated and was not yet. Evaluated are the last
-  // step and the steps that end an interval of the config's `eval`; with only_steps none.
+  // Returns whether the present step has to be evaluated and has not been yet: the last step, and
+  // steps that end an interval of the config's `eval`. With RunOptions::only_steps none has to.
   bool due() const;
   // Evaluates if it is due and no rank asked to stop. Returns whether the metric is the best yet.
   bool run_if_due() { return due() && !run_.stop_asked() && evaluate(); }
   int64_t samples() const;  // samples per evaluation: all of the data, fewer in a dry run
 
-  // Measures the weights that the trainer has, those of `step`, on the test data, whatever is due.
-  // Returns none if a rank asked to stop.
+  // Evaluates the trainer's present weights, which are those of `step`, on the test data, due or
+  // not. Returns nullopt if a rank asked to stop.
   std::optional<EvalReport> measure_test(BatchLoader& test_data, int64_t step);
 
   const EarlyStop& early_stop() const { return early_stop_; }

@@ -25,10 +25,10 @@ class Guard {
   // A step that overflowed fp16 is not bad: the loss scale skips it.
   std::string problem(const StepOutcome& step) const;
 
-  void accept(const StepOutcome& step);  // a good step joins the window
-  void skip();                           // the next step has changed nothing
-  // The weights are again those after step `back`, of which a checkpoint holds this text(); the
-  // steps from there through `now` have changed nothing.
+  void accept(const StepOutcome& step);  // adds a good step to the window
+  void skip();                           // counts a bad step, which has changed nothing
+  // Call it when the weights are again those after step `back`: the steps from back + 1 to `now`
+  // count as bad steps, which have changed nothing. text: text() in the checkpoint of `back`.
   void roll_back(const std::string& text, int64_t back, int64_t now);
 
   int64_t bad_steps() const { return state_.bad_steps; }  // of the run; they changed nothing

@@ -15,20 +15,18 @@
 
 namespace spire {
 
-// What the checkpoints of a run take on its disk.
-// floats: all numbers that the weights have. frozen: how many of these are frozen, and so have no
-// slots and no average. steps: of the whole run. Weights, slots of the optimizer and averages
-// count; so do the newest checkpoints, the best one and those that keep_every_steps keeps, less
-// what the output folder already has of them. Throws Error(checkpoint) if that folder cannot be
-// listed.
+// Returns what the checkpoints of a run take on its disk. floats: number of weights. frozen: how
+// many of these are frozen, and so have no slots and no average. steps: of the whole run. A
+// checkpoint has weights, optimizer slots and averages; kept are the newest, the best one and those
+// of keep_every_steps. Throws Error(checkpoint) if the output folder cannot be listed.
 CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
                                int64_t steps);
 
-// writes: whether this run writes checkpoints.
+// Returns what the run takes of this host. writes: whether it writes checkpoints.
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);
 
 // Warns of what the doctor's short form (engine/run/machine/run_checks.h) finds on each host of the
-// run; rank 0 prints it. Collective: the first rank of each host looks.
+// run. Collective: the first rank of each host looks, rank 0 warns.
 void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
                      Observer& observer);
 
@@ -36,8 +34,8 @@ struct HostWarnings {
   std::string host;
   std::vector<std::string> texts;
 };
-// Returns each text once, in the order of the hosts; where there are several, behind the names of
-// those that have it: "node1, node2: /dev/shm has ...".
+// Returns each text once, in the order of the hosts. With several hosts the names of those that
+// have it stand before it: "node1, node2: /dev/shm has ...".
 std::vector<std::string> merge_by_host(std::span<const HostWarnings> hosts);
 
 // The same for a run; collective. look: returns the texts of this host; the first rank of each host

@@ -12,7 +12,7 @@
 namespace spire {
 
 struct ResumePoint {
-  // None: a new run starts. Only rank 0 has the checkpoint's tensors.
+  // nullopt: a new run starts. Only rank 0 has the checkpoint's tensors.
   std::optional<LoadedCheckpoint> checkpoint;
   bool in_output = false;  // it is in the run's own output directory, where the run then continues
 };
@@ -22,24 +22,26 @@ struct ResumePoint {
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
-// The config of the run that saved this; none if a program with other keys wrote it.
+// Returns the config of the run that saved this; nullopt if it has keys that this version lacks.
 std::optional<RunConfig> recorded_config(const StateMetadata& state);
 
-// Forgets in the checkpoint which evaluation was the best, with a warning, where config and
-// checkpoint differ in what decides that; auto stands for what it finds.
+// Removes the best evaluation and the state of early stopping from the checkpoint's metadata, with
+// a warning, if its config and `config` differ in what decides them (best.*, data.val.*). auto
+// equals the value that it stands for. task_metric: of the run's task.
 void forget_best_of_others(RunConfig config, Metric task_metric, LoadedCheckpoint& checkpoint,
                            Observer& observer);
 
 int64_t recorded_global_batch(const StateMetadata& state);  // samples of a step
 
-// Whether towers, batch_size and tower_threads may be others than the checkpoint's without a
-// changed bit: with precision: exact, now as then.
+// Returns whether towers, batch_size and tower_threads may differ from the checkpoint's without a
+// changed bit: precision is exact both here and there.
 bool split_may_change(const RunConfig& config, const StateMetadata& state);
 
 // Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto), towers and
 // global_batch (if not set) as the checkpoint has them. Throws Error(config) if the config gives
-// other values, except for an evaluation. Where split_may_change(), towers may be others: the
-// global batch stays, batch_size follows, and one that the config gives is replaced with a warning.
+// other values, except for an evaluation. If split_may_change(), other towers are no error: the
+// global batch stays, and batch_size follows from it; a batch_size of the config is replaced, with
+// a warning.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options, RunConfig& config,
                    Observer& observer);
 

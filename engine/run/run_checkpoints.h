@@ -12,8 +12,8 @@
 
 namespace spire {
 
-// The newest step before `step` with which an interval of the config ended; 0: there is none. It
-// does not depend on when the run was stopped and resumed.
+// Returns the newest step before `step` at which an interval of the config ended; 0: there is none.
+// It does not depend on when the run was stopped and resumed.
 int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_per_epoch,
                                   int64_t step);
 
@@ -40,8 +40,8 @@ class RunCheckpoints {
   // Reads the checkpoint of that step, after the writer has ended its work; collective. Only rank 0
   // gets tensors. Throws Error(checkpoint).
   LoadedCheckpoint load(int64_t step);
-  // The same for the best evaluation's checkpoint, unless that is of the present step; none if this
-  // run's directory has no intact one.
+  // The same for the checkpoint of the best evaluation. nullopt if that is of the present step, or
+  // if this run's directory has no intact one.
   std::optional<LoadedCheckpoint> load_best();
   void report();     // reports the writer's finished attempts to the observer
   void save_last();  // saves and waits; throws Error(checkpoint) if it cannot be written
@@ -49,7 +49,7 @@ class RunCheckpoints {
   void save_after_failure();
 
   void restore_output();                      // if the output directory was lost: makes it again
-  bool is_urgent() const { return urgent_; }  // due since the directory was lost
+  bool is_urgent() const { return urgent_; }  // due because the directory was lost
 
   const std::string& path() const { return path_; }  // the newest on disk; empty if none
   int64_t written_step() const { return written_step_; }

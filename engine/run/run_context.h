@@ -40,9 +40,9 @@ class EpochMeans {
   double loss_ = 0, score_ = 0, samples_ = 0;  // sums over samples, number of samples
 };
 
-// Samples per second over about the last second: what lies t seconds back counts e^-t. A mean of
-// samples by seconds, so that a step which ended early, as steps of a GPU in flight may, counts for
-// no more than its time.
+// Samples per second over about the last second: a step t seconds back has the weight e^-t. It
+// divides a sum of samples by a sum of seconds, so that a step which ended early, as steps of a GPU
+// in flight may, counts for no more than its time.
 class RecentRate {
  public:
   // seconds: above 0.
@@ -141,7 +141,7 @@ struct RunContext {
   RunClock& clock;
   int64_t total_steps;  // number of steps of the whole run
 
-  TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
+  TrainingProgress progress = {};  // step: steps begun; samples_seen: of steps reported
   int64_t steps_done = 0;          // without those under way and the one that ended the run
   bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};

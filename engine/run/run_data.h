@@ -23,9 +23,9 @@ namespace spire {
 DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer);
 
-// Opens the data of a config as the run of a trained model read it. spec: of that model, which
-// messages call `model`. classes: whether labels must be those of the spec. all_test: as in
-// ReadOptions. Throws what the dataset throws, Error(data) for data that does not fit.
+// Opens the data of a config as the run of a trained model read it. spec: the data of that run.
+// model: what messages call the model. classes: whether labels must be those of the spec. all_test:
+// as in ReadOptions. Throws what the dataset throws, and Error(data) for data that does not fit.
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
                               const std::string& model, bool classes, bool all_test = false);
 
@@ -52,7 +52,8 @@ std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Da
 // "2 broken samples left out; the first: ...". REQUIRES: data.skipped() > 0
 std::string left_out_text(const Dataset& data);
 
-// Warns of samples that a dataset left out because they cannot be read, whenever there are more.
+// Warns of samples that a dataset left out because they cannot be read, each time that their number
+// has grown.
 class SkippedSampleWarnings {
  public:
   void warn(const DatasetPair& data, Observer& observer);

@@ -17,8 +17,9 @@ namespace spire {
 // Used on the leading lane's thread only.
 class RunDevices {
  public:
-  // Starts the monitor of this process's devices, unless monitor.every_seconds is 0 or the run is
-  // one for timing; the reports of steps then have its readings. Throws what start_thread() throws.
+  // Starts the monitor of this process's devices, whose readings the reports of steps then have;
+  // not if monitor.every_seconds is 0 or with RunOptions::only_steps. Throws what start_thread()
+  // throws.
   explicit RunDevices(const RunContext& run);
   ~RunDevices();
   RunDevices(const RunDevices&) = delete;

@@ -35,29 +35,30 @@ class RunDirectory {
   // Begins a new run. If the directory is not empty, deletes the files of earlier runs if `replace`
   // is set and runs have written there, else throws Error(config).
   void begin(bool replace);
-  // Continues the run that has a checkpoint here. This and begin() throw Error(config), before they
-  // change anything, if metrics.jsonl or another file to be written is not a regular file.
+  // Continues the run that has a checkpoint here. go_on() and begin() throw Error(config), before
+  // they change anything, if metrics.jsonl or another file to be written is not a regular file.
   void go_on();
 
   // Returns the path of a folder in the directory, made if needed. Throws Error(config).
   std::filesystem::path folder(const std::string& name);
 
-  // Observers write event files into the folder tensorboard, which may be a link to one that other
-  // programs share. Those that this process makes between the two calls are recorded as the run's,
-  // which a later run deletes. The first makes the folder. Throw Error(config).
+  // Observers write event files into the folder tensorboard, which may be a link to a folder that
+  // other programs share. expect_event_files() makes the folder. record_event_files() records the
+  // event files that this process has made since as the run's; a later run may delete them. Throw
+  // Error(config).
   void expect_event_files();
   void record_event_files();
 
   // Records that the run is about to write a checkpoint of that name, as "step_00000010.h5". Only
   // while no other thread calls wrote_checkpoint(). A full disk is no error here.
   void expect_checkpoint(const std::string& name);
-  // Whether a run recorded it, or it was there before runs recorded their checkpoints, unless the
-  // folder is a link to one elsewhere.
+  // Returns whether a run has recorded this checkpoint. Checkpoints from before runs recorded them
+  // count as recorded, unless their folder is a link to one elsewhere.
   bool wrote_checkpoint(const std::string& name) const { return checkpoints_.contains(name); }
 
-  // Call it after begin() or go_on(). Makes and locks the directory and its folders again if they
-  // were removed, moved or replaced. Returns a sentence about that, or "". Throws Error(checkpoint)
-  // if it fails, for example because another run has the directory now.
+  // Call it after begin() or go_on(). If the directory or its folders were removed, moved or
+  // replaced, makes and locks them again and returns a sentence about that, else "". Throws
+  // Error(checkpoint) if it fails, for example because another run has the directory now.
   std::string restore_if_lost();
 
  private:

@@ -24,7 +24,8 @@ void warn_of_cuda_versions(const Placement& placement, Observer& observer);
 // On rank 0, warns of config keys and libraries that changed since the resumed checkpoint.
 void warn_of_changes(const RunSetup& setup, Observer& observer);
 
-// Warns if batch norm computes its statistics from fewer than 8 samples, those of one tower.
+// Warns if batch norm computes its statistics from the samples of one tower, and these are fewer
+// than 8.
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer);
 
@@ -32,7 +33,7 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
 // best.
 void warn_of_keys_without_effect(const RunSetup& setup, Observer& observer);
 
-// Warns of frozen parameters in a run that reads no weights to begin with.
+// Warns of frozen parameters in a run that begins with random weights.
 void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer);
 
 // Returns the content of summary.json. ema_hash: hash of the averaged weights, or "".

@@ -36,8 +36,8 @@ class RunSetup {
   std::string cores;                       // text about the use of cores
   std::shared_ptr<const Model> own_model;  // RunOptions::model
   bool own_data;                           // whether the data is RunOptions::data
-  bool records_batch;      // whether config.yaml has the batch of the run in place of the given one
-  std::string batch_note;  // what was chosen then, and why; empty where a checkpoint decided
+  bool records_batch;      // config.yaml gets the batch that the run uses, not the given one
+  std::string batch_note;  // what auto chose, and why; empty where a checkpoint decided
   DatasetPair data;
   OpenTeacher teacher;             // of config.distill; none for an evaluation
   bool model_chosen = false;       // model.name was auto, so the data decided
@@ -46,17 +46,18 @@ class RunSetup {
   LibraryVersions versions;        // versions of GPU libraries, for checkpoints
   std::function<void(const ThreadStatus*)> watch_lanes = {};  // TowerTrainerOptions::watch_lanes
 
-  // If it chose the batch of a run of one process: runs a step and an evaluation with it, whose
-  // results nobody sees, and halves it as long as these run out of memory, until RunOptions::stop.
-  // Other errors are left to the run. With several processes the plan alone decides.
+  // If batch_size was auto, in a run of one process: tries a step and an evaluation, whose results
+  // are thrown away, and halves the batch while these run out of memory, until RunOptions::stop.
+  // Throws Error(out_of_memory) if the smallest one does; the run meets other errors itself. With
+  // several processes the plan alone decides.
   void try_batch(Observer& observer);
 
   // Pins the lanes if config.pin says so, while this lives; collective, before the trainer is made.
   void take_cores();
 
   TowerTrainerOptions trainer_options() const;
-  // Sets config, seed, data, tuning, versions, the guard's state, and what follows from its step.
-  // REQUIRES: the trainer has described itself, and the step is set.
+  // Sets config, seed, data, tuning, versions, the guard's state, and what follows from state.step.
+  // REQUIRES: TowerTrainer::describe() has been called for `state`, and state.step is set.
   void describe(StateMetadata& state, const Guard& guard) const;
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 

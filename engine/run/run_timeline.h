@@ -19,13 +19,15 @@ class RunTimeline {
  public:
   explicit RunTimeline(RunContext& run) : run_(run) {}
 
-  // Chooses the steps, once run_.progress is that of a resumed run, and tries whether the file can
-  // be written. Throws Error(config).
+  // Chooses the steps of the window. Call it when the run's progress is that of the checkpoint that
+  // it resumes. Throws Error(config) if the file cannot be written, or the run ends earlier.
   void start();
-  // If the window is already over. Collective: throws Error(config) if it differs among the ranks.
+  // Warns if the window is already over. Collective; throws Error(config) if the window differs
+  // among the ranks.
   void warn_at_start();
 
-  // Whether the window begins or ends when `done` steps are done: none may be under way then.
+  // Returns whether the window begins or ends when `done` steps are done: no step may be under way
+  // then.
   bool is_edge(int64_t done) const;
   void before_step(int64_t step);  // opens the window
   void after_step(int64_t done);   // closes it

@@ -19,9 +19,9 @@ struct TracedProcess {
   std::vector<TracedThread> threads;  // `tid` is the index
 };
 
-// The process's events, one a line, with a comma between two: names of the process and its threads
+// The process's events, one per line, separated by commas: names of the process and its threads
 // ("M"), and a complete event ("X") for each span, with ts and dur in us. The events of a thread
-// nest. They come in pieces of whole events, so that a long trace never is one text.
+// nest. They come in pieces of whole events, so that a long trace is never one text.
 class TraceEvents {
  public:
   // piece_bytes: a piece ends with the event that reaches it.
@@ -45,7 +45,7 @@ struct TraceFacts {             // becomes "otherData" of the file
   std::string run;  // output directory
 };
 
-// The file is: trace_begin, pieces of events with trace_between between two, trace_end(facts).
+// The file is: trace_begin, the pieces of events separated by trace_between, trace_end(facts).
 inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
 inline constexpr std::string_view trace_between = ",\n";
 std::string trace_end(const TraceFacts& facts);

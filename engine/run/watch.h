@@ -1,4 +1,4 @@
-// What the watchdog of a run sees of this process, and how long it lets it wait.
+// Shows the watchdog of a run the phases of this process, and sets its limits.
 #pragma once
 #include <limits>
 
@@ -11,8 +11,9 @@
 
 namespace spire {
 
-// A run of one process has no other rank to wait for, and may read data for hours, so its start has
-// no limit but for GPUs (Phase::setup), which may hang. Others may also wait for idle GPUs.
+// Returns the watchdog's limits. The start of a run of one process has no limit: no rank waits for
+// it, and it may read data for hours (only Phase::setup, in which GPUs may hang, has the limit of
+// steps). With several processes the limit of the start includes a wait for idle GPUs.
 inline TimeoutConfig watchdog_limits(const RunConfig& config, const World& world) {
   TimeoutConfig limits = config.timeouts;
   limits.start += limits.devices;
@@ -47,7 +48,8 @@ class StartWatch {
     status_.set_hook(on_phase);
   }
 
-  // For a process alone, whose GPUs may hang while its trainer is made. setup: outlives this.
+  // In a run of one process on GPUs, watches also the lanes while the trainer is made, as GPUs may
+  // hang. Sets setup.watch_lanes, which the trainer must not call after this has ended.
   void watch_gpus(RunSetup& setup) {
     if (!alone_ || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
     setup.watch_lanes = [this](const ThreadStatus* lanes) {

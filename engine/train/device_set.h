@@ -87,7 +87,7 @@ class DeviceSet {
   bool is_front(int index) const { return member_of(index).front == index; }
   Replica& front_replica(const LocalMember& member) { return replica(member.front); }
 
-  int host_device() const { return host_device_; }  // whose weights the host reads
+  int host_device() const { return host_device_; }  // whose weights read_weights() reads
   // Returns a device's fp32 weights in host memory (Replica::read); valid until the next call.
   float* read_weights(int index) const { return replica(index).read(host_weights_); }
   float* read_weights() const { return read_weights(host_device_); }
@@ -98,7 +98,7 @@ class DeviceSet {
   // Blocks the lane's thread until its stream has reached the event. Throws PeerLost.
   void await(int lane, const Event& event);
   void abort_communicators() noexcept;
-  void close_communicators();  // afterwards memory from which others receive may be freed
+  void close_communicators();  // then memory from which others receive may be freed
 
  private:
   size_t position(int index) const { return static_cast<size_t>(index - local_.begin); }

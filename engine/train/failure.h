@@ -5,7 +5,8 @@
 namespace spire {
 
 // Reports `error` to the other ranks and waits, a bounded time, for the failure that all ranks
-// agree on. at: phase of the thread that caught it. An Error of a single process stays as it is.
+// agree on. at: phase of the thread that caught it. In a run of one process an Error keeps its
+// text.
 Failure agree_on_failure(const std::exception& error, const PhaseRow& at, World& world);
 
 inline Error to_error(const Failure& failure) {

@@ -1,5 +1,5 @@
-// Inference on one lane (a thread of a device), from rows in host memory to fp32 output; and what
-// brings outputs to the host, for those who look at them.
+// Inference on one lane (a thread of a device), from rows in host memory to fp32 output
+// (ForwardPass); and OutputReader, which brings outputs of evaluations to the host.
 #pragma once
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@
 
 namespace spire {
 
-// Is shown the outputs of an evaluation. Lanes call it at the same time, each for its own rows.
+// Receives the outputs of an evaluation. Lanes call it at the same time, each for its own rows.
 class OutputObserver {
  public:
   virtual ~OutputObserver() = default;

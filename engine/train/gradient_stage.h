@@ -1,7 +1,7 @@
 // First stage of a step: runs forward and backward of all towers (shares of the global batch) and
-// sums their gradients over all lanes and devices. With several members buckets of them are
-// exchanged while backward goes on. Otherwise all are summed once all towers are done, or chunk by
-// chunk as the update asks for them (Options::sums_first).
+// sums their gradients over all lanes and devices. With several members, buckets of gradients are
+// exchanged while backward goes on. With one member, all are summed when all towers are done or,
+// without Options::sums_first, chunk by chunk when the update asks for them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ class GradientStage {
   struct Options {
     GraphBuilder build;
     LaneOptions lane;
-    // False, for CPUs of one process whose update needs no norm: sum_chunk() makes the sums.
+    // False is for CPUs of one process whose update needs no norm: sum_chunk() then makes the sums.
     bool sums_first = true;
   };
   // Compiles the plans, each lane's on its own thread. All but the options outlive this. Throws
@@ -36,13 +36,14 @@ class GradientStage {
   GradientStage(const GradientStage&) = delete;
   GradientStage& operator=(const GradientStage&) = delete;
 
-  // Returns what allocate() takes on a device. A member's sums count on its front device.
+  // Returns what allocate() and connect() take on a device. A member's sums count on its front
+  // device.
   MemoryUse memory(int device) const;
   void allocate();  // runs on each lane's thread; throws Error(out_of_memory)
   void connect();   // makes the sums of the allocated buffers; call it before train()
 
-  void observe(TensorObserver* observer);     // of later calls of train(); null: none
-  void show_spans(int lane, SpanSink* sink);  // the same; between steps
+  void observe(TensorObserver* observer);     // sees later calls of train(); null: none
+  void show_spans(int lane, SpanSink* sink);  // the same; call it between steps
   // member: local.
   void show_exchange_spans(const LocalMember& member, SpanSink* sink) {
     if (auto& exchange = sums_of(member).exchange) exchange->show_exchange_spans(sink);
@@ -52,14 +53,15 @@ class GradientStage {
     return exchange ? &exchange->stream() : nullptr;
   }
   void begin_step();  // the leading thread calls it before the lanes call train()
-  // Runs the lane's towers. Later work on the lane's stream runs after all towers; it sees all sums
-  // that its member receives, if sums_first(). Throws what kernels throw, PeerLost, BarrierBroken.
+  // Runs forward and backward of the lane's towers. Work that the lane submits afterwards runs
+  // after all towers of its member and, with sums_first(), sees all sums that its member receives.
+  // Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);     // runs forward; writes the sums to job.metrics
-  bool sums_first() const { return sums_first_; }  // train() leaves all sums and squares
-  // On a CPU, after train(): the sums of a chunk of the flat buffer, from its first float on, valid
-  // until the lane's next call. Without sums_first() they are made and squared here, so one lane
-  // asks for each chunk once.
+  bool sums_first() const { return sums_first_; }  // train() makes all sums and squares
+  // On a CPU, after train(): returns the sums of a chunk of the flat buffer, the first of which is
+  // that of chunk.begin; valid until the lane's next call. Without sums_first() they are made and
+  // squared here: then exactly one lane calls it for a chunk, once.
   const float* sum_chunk(int lane, FloatRange chunk);
   void interrupt();  // after a lane has failed: releases all lanes that wait for others
 

@@ -21,8 +21,8 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  // Call it between steps. From now on the sink gets the spans of each step and of its parts; null:
-  // none does.
+  // Call it between steps. From now on the sink receives the spans of each step and of its parts;
+  // null: no sink.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
   // A new step begins here. step, name: its number and a literal, for spans.

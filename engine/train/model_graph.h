@@ -25,11 +25,12 @@ struct LoweredGraph {  // a graph after all passes, from which a Plan is made
   Graph graph;
   std::vector<ParameterGradient> gradients;  // empty in evaluation
   int repeated_nodes = 0;                    // nodes that recompute runs twice
-  // Size of the arena then, with the gradient buffer as its beginning; 0 if recompute is false.
+  // Size of the arena without recompute, gradient buffer included; 0 if `recompute` was false.
   size_t bytes_without_recompute = 0;
 };
 
-// Run all passes; for training with the backward graph, in which `recompute` repeats blocks.
+// Run all passes. lower_for_training() also appends backward; recompute: backward computes the
+// activations of blocks again.
 LoweredGraph lower_for_evaluation(Graph graph, DeviceId device);
 LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLayout& layout,
                                 bool recompute);

@@ -26,7 +26,7 @@ class Replica {
   float* read(Buffer& copy) const;
   void write(const float* from);  // copies the whole flat buffer from host memory
 
-  std::unique_ptr<DeviceMemory> weights;  // flat fp32 buffer: parameters, then running statistics
+  std::unique_ptr<DeviceMemory> weights;  // flat fp32 buffer, laid out by ParameterLayout
   PackedWeights forms;
 
  private:

@@ -17,15 +17,15 @@ namespace spire {
 class GroupReader {
  public:
   using Choice = std::function<bool(const ParameterEntry&)>;
-  // wanted: which entries to read, all of which the group must have; it may have other entries of
-  // the layout, but no further tensors. what: the noun in error messages, such as "weight". The
-  // state outlives this. Throws Error(checkpoint) with the name of the first tensor that does not
-  // fit the model.
+  // wanted: the entries to read; the group must have them all. It may also have other entries of
+  // the layout, but no tensors that the layout lacks. what: the noun in error messages, such as
+  // "weight". The state outlives this. Throws Error(checkpoint) with the name of the first tensor
+  // that does not fit the model.
   GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
               const Choice& wanted, const std::string& what);
 
-  // Copies what lies in `window`, a range of the flat buffer that begins at `flat`; padding between
-  // tensors is not written. Throws what saved.read() throws.
+  // Copies the values that lie in `window`, a range of the flat buffer, to `flat`, where flat[0] is
+  // the float window.begin; does not write padding. Throws what saved.read() throws.
   void read(FloatRange window, float* flat) const;
 
  private:
@@ -38,10 +38,10 @@ class GroupReader {
   std::vector<Source> sources_;
 };
 
-// Returns the readers that together fill the trained part of the slot `name` ("momentum"). An
-// average that the state lacks, as its run made none or had the parameter frozen, begins with the
-// weight. Throws Error(checkpoint) if it lacks another slot, or has it for others than the trained
-// parameters, as its run had others frozen.
+// Returns readers that together fill the slot `name` ("momentum") of all trained parameters. If the
+// state lacks the average of a parameter, because its run kept none or had frozen the parameter,
+// the weight is read in its place. Throws Error(checkpoint) if the state lacks another slot, or has
+// it for other parameters than are trained here, because its run had frozen others.
 std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const SavedTensors& saved,
                                       const std::string& name);
 

@@ -14,8 +14,8 @@
 namespace spire {
 
 // Whether checkpoints are written from a snapshot, a copy of the state in host memory, so that
-// training steps continue during the write. fitting: if there is memory for the copy, or if several
-// processes must send their parts of the state to rank 0, which needs one.
+// training steps continue during the write. fitting: yes if there is memory for the copy, and also
+// if several processes own parts of the state, which rank 0 gathers in the copy.
 enum class SnapshotChoice : uint8_t { never, fitting, always };
 
 // Only the leading thread calls methods, while no lane works; but any thread may read state().
@@ -25,8 +25,9 @@ class StateTransfer {
   StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
                 const Ownership& who);
 
-  // Decides whether there is a snapshot, and adds it to the plan of its pool. REQUIRES: every pool
-  // has been told its other allocations (MemoryPool::plan).
+  // Decides whether there is a snapshot, and adds it to its pool's plan (on GPUs it lies in host
+  // memory without a pool). REQUIRES: all other allocations are in the pools' plans
+  // (MemoryPool::plan).
   void choose_snapshot(SnapshotChoice choice);
   bool keeps_snapshot() const { return keeps_snapshot_; }
   std::string text() const;  // StartInfo::checkpoints; of rank 0 only
@@ -41,10 +42,12 @@ class StateTransfer {
   // Scratch in host memory, for reading state() part by part.
   std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
 
-  // Sets weights and running statistics on all ranks as rank 0's `fill` edits them; collective.
+  // On rank 0 calls `fill` for each weight and running statistic with its present values, which it
+  // may change; sets them on all ranks. Collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
-  // Sets those of one tensor, which lies at `range`, and its average, from rank 0; collective.
+  // Sets one tensor, which lies at `range` of the flat buffer, and its average to rank 0's
+  // `values`, on all ranks; collective.
   void write_weight(FloatRange range, std::span<const float> values);
 
   // Sets the state on all ranks; collective. tensors: rank 0's, else null. Throws as GroupReader.

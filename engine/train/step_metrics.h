@@ -1,5 +1,6 @@
 // The numbers of one step that the host reads: losses, scores, stop requests, squares of gradients,
-// and what the devices did. The lanes' streams write the first and record events behind them.
+// and what the devices did. The lanes' streams write losses, scores and squares, and record events
+// after them.
 #pragma once
 #include <memory>
 #include <span>
@@ -44,10 +45,11 @@ struct StepMetrics {
   // Returns the milliseconds until the towers of a device of this process were done, the slowest
   // lane's. REQUIRES: its streams have reached towers_done.
   double arrival_ms(const PlacedDevice& device) const;
-  // Returns how long the device's lanes then wait for the slowest one, on average.
+  // Returns how long the device's lanes wait for its slowest lane, on average.
   double lane_wait_ms(const PlacedDevice& device) const;
-  // Cuts `waited` to the time without work since `before`, the step before, was done: a device may
-  // have had work of that step meanwhile. REQUIRES: the streams have reached LaneClock::begun().
+  // Reduces `waited` to the time in which the devices had no work, from the end of the step before
+  // to the beginning of this one: while the host waited, they may have worked on that step. before:
+  // its metrics. REQUIRES: the streams have reached LaneClock::begun().
   void cut_wait(const StepMetrics& before);
 
   // Returns for each entry of `shared` the rank that knows it, for HostAllGather.
@@ -60,7 +62,7 @@ struct StepJob {
   StepMetrics& metrics;
   StepContext context = {};           // numbers that kernels read
   ParameterUpdate::Step update = {};  // training steps only
-  OutputObserver* outputs = nullptr;  // sees those of evaluated batches; may be null
+  OutputObserver* outputs = nullptr;  // sees the outputs of evaluated batches; may be null
 };
 
 }  // namespace spire

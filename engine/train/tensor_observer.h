@@ -16,8 +16,8 @@
 namespace spire {
 
 // Receives the inputs of each tower, what its kernels write, in their order, and no other tensors.
-// Each lane calls it for its own towers: calls for one tower come one after another, those for two
-// towers may come at once.
+// Each lane calls it for its own towers: calls for one tower come one after another, calls for
+// different towers may come at the same time.
 class TensorObserver {
  public:
   virtual ~TensorObserver() = default;
@@ -79,7 +79,7 @@ class NonFiniteSearch : public TensorObserver {
   struct Finding {
     TensorName name;
     TensorSpec spec;
-    int64_t element = 0;  // its first such one
+    int64_t element = 0;  // index of its first such value
     double value = 0;
   };
   explicit NonFiniteSearch(int64_t towers) : towers_(static_cast<size_t>(towers)) {}

@@ -32,12 +32,12 @@ struct LaneOptions {           // of all lanes
   int steps_under_way = 1;     // steps that the host may enqueue before the first is done
   // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
-  // Offsets in the gradient buffer up to which gradients are final at the ends of CUDA graphs.
+  // Offsets in the gradient buffer: a CUDA graph ends where all gradients before one are final.
   std::vector<int64_t> graph_ends;
 };
 
-// Sums over the samples of each tower; one entry per tower of the run, of which a lane writes those
-// of its towers. In host memory that streams can write (allocate_staging).
+// Sums over the samples of each tower; one entry per tower of the run. A lane writes the entries of
+// its own towers. In host memory that streams can write (allocate_staging).
 struct TowerSums {
   std::span<double> loss, score;
 };
@@ -61,12 +61,12 @@ class TowerRunner {
   void allocate();  // call it on the lane's thread
 
   // Run the lane's towers: train() forward and backward, evaluate() forward. context: the step's
-  // numbers, without a tower's. clock: receives copies, forward and backward. Once the stream is
-  // synchronized, the sums are written and a GPU has read the batch. Throw what kernels throw,
-  // PeerLost, BarrierBroken.
+  // numbers; the runner sets those of each tower. clock: gets the parts copy, forward and backward.
+  // Once the stream is synchronized, the sums are written and a GPU has read the batch. Throw what
+  // kernels throw, PeerLost, BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums, LaneClock& clock,
              const LaneContext& shared);
-  // outputs: sees those of each tower; may be null.
+  // outputs: sees the outputs of each tower; may be null.
   void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared,
                 OutputObserver* outputs);
 

@@ -29,8 +29,8 @@
 
 namespace spire {
 
-// The config, of which a Placement has settled devices, towers and batch sizes, and facts beside
-// it.
+// What a TowerTrainer is made from: a config whose devices, towers and batch sizes a Placement has
+// settled, and facts about the data and the run.
 struct TowerTrainerOptions {
   RunConfig config;
   std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of config.model
@@ -53,11 +53,12 @@ struct TowerTrainerOptions {
   std::function<void(const ThreadStatus*)> watch_lanes = {};
 
   ModelInput input(int64_t batch, bool training) const;
-  // Return the model's graph, and (a GraphBuilder) the one that the run trains: with adapters and
-  // frozen parameters. Throw Error(config).
+  // build_model_alone() returns the graph of the model itself, build() the graph that the run
+  // trains, with adapters and frozen parameters (it serves as a GraphBuilder). Throw Error(config).
   Graph build_model_alone(int64_t batch, bool training) const;
   Graph build(int64_t batch, bool training) const;
-  // The one that computes outputs from rows of the first column alone: texts are read apart.
+  // Returns the graph for sampler(): it computes outputs from rows of the first column alone, and
+  // does not pack several texts into a row.
   Graph build_for_rows(int64_t batch) const;
 };
 
@@ -72,8 +73,8 @@ struct StepOutcome {
   bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
   int64_t skipped_steps = 0;  // number in the run so far
   bool stop = false;          // a rank asked to stop
-  // The step has changed nothing: the judge did not accept it, or, on CPUs where the sums precede
-  // the update, its gradients were not finite. The weights are those before it.
+  // The step has changed nothing, because the judge did not accept it or because its gradients were
+  // not finite (noticed only on CPUs with GradientStage::sums_first()).
   bool rejected = false;
   // DeviceNumbers of all devices of the run, in the order of Placement::devices, and each tower's
   // sum of losses. Valid until the next step begins.
@@ -81,7 +82,7 @@ struct StepOutcome {
 };
 
 // Tells whether a step, whose gradients are complete, may change the weights. All ranks call it
-// with equal numbers, on the leading thread, and it answers alike.
+// with equal numbers, on the leading thread; its answer must be the same on all.
 using StepJudge = std::function<bool(const StepOutcome&)>;
 
 struct EvaluationSums {  // over the samples of an evaluation
@@ -100,7 +101,7 @@ using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;  // (kind, by
 class TowerTrainer {
  public:
   // Compiles all plans, allocates all memory and initializes the weights. group: connects the ranks
-  // (processes) of the placement, outlives this; null if there is one. Throws what compiling
+  // (processes) of the placement, outlives this; null if there is one rank. Throws what compiling
   // throws, and Error(out_of_memory), if possible before it allocates. With plan_only there are no
   // weights: only const methods that read no values may be called.
   TowerTrainer(const TowerTrainerOptions& options, const Placement& placement,
@@ -127,30 +128,31 @@ class TowerTrainer {
   int max_ahead() const;  // 0 with a judge
 
   void set_judge(StepJudge judge);  // before the first step. REQUIRES: TowerTrainerOptions::judged
-  // Steps then pass on its newest readings. monitor: of this process's devices; outlives the steps.
+  // Later steps report its newest readings. monitor: of this process's devices, outlives the steps;
+  // null: none.
   void set_monitor(const DeviceMonitor* monitor) { monitor_ = monitor; }
-  // Number of steps before the next that a judge has rejected, or that a caller has undone: the
-  // optimizer does not count them.
+  // count: how many of the steps before the next one a judge has rejected or a caller has undone.
+  // The optimizer does not count these.
   void set_rejected_steps(int64_t count) { rejected_steps_ = count; }
 
   // Runs the towers of step `done` + 1 again, without an update, and shows their tensors. All ranks
   // call it, each for its own towers. The batch is the step's; no step is under way.
   void inspect(const Batch& batch, int64_t done, TensorObserver& observer);
-  // Shows the tensors of later steps, too, while they are trained. May be null.
+  // Shows the tensors of later steps to the observer while they are trained; null: no observer.
   void observe(TensorObserver* observer) { gradients_->observe(observer); }
 
-  // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
-  // Both are called while no step is under way. end_trace() returns the threads: the lanes, then,
-  // with several members, those that exchange buckets. When this process has more than max_spans,
-  // it keeps none of later steps, and traced_through() stays at the last step that it kept.
+  // From begin_trace() on the spans of all streams are recorded, kernel by kernel; CUDA graphs are
+  // not replayed meanwhile. Call both while no step is under way. end_trace() returns the threads:
+  // the lanes, then, with several members, those that exchange buckets. Once this process has more
+  // than max_spans, it keeps no later steps; traced_through() is the last step that it kept.
   void begin_trace(int64_t max_spans = INT64_MAX);
   std::vector<TracedThread> end_trace();
   int64_t traced_through() const { return traced_through_; }
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
-  // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
-  // then to end_evaluation(), which comes before the next step or capture_state(), the averaged
-  // weights, if the run keeps them, replace the weights on all devices.
+  // begin_evaluation() packs the weights. From then to end_evaluation() the averaged weights, if
+  // the run keeps them, replace the weights on all devices. Call end_evaluation() before the next
+  // step or capture_state(). evaluate() adds the sums of one batch to `sums`.
   void begin_evaluation();
   // outputs: sees the model's outputs for this rank's rows. REQUIRES then:
   // TowerTrainerOptions::shows_outputs.
@@ -170,17 +172,17 @@ class TowerTrainer {
   // with the name of the first tensor that does not fit the model.
   void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
-  // Lets `fill` set the fp32 values of each of the model's parameters and statistics, which are the
-  // present ones before, on rank 0, and copies them to all replicas; averages begin there.
+  // On rank 0 calls `fill` for each of the model's parameters and statistics with its present fp32
+  // values, which it may change; copies the result to all replicas, and sets the averages to it.
   // Collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
-  // Read and write one parameter or running statistic, also while others keep their averages: a
-  // written one's average begins there. Collective; rank 0's values count.
+  // Read or write one parameter or running statistic. write_weight() is collective; it writes rank
+  // 0's values, and also sets the average of this parameter, and no other.
   void read_weight(const ParameterEntry& entry, std::span<float> values) const;
   void write_weight(const ParameterEntry& entry, std::span<const float> values);
 
-  void check_replicas();  // compares those of all ranks; see replica.h
+  void check_replicas();  // compares the replicas of all ranks; see replica.h
 
   // A forward pass on lane 0, to run between begin_evaluation() and end_evaluation(). Null without
   // TowerTrainerOptions::sample_rows, and on ranks other than 0.
@@ -204,15 +206,15 @@ class TowerTrainer {
   std::vector<MemoryByKind> memory_in_use() const { return by_kind(&MemoryPool::in_use); }
   std::vector<MemoryByKind> peak_memory() const { return by_kind(&MemoryPool::peak); }
   std::vector<std::optional<size_t>> memory_limits() const;
-  // Returns for each whether its plan, and those of others in the same memory, would fit now.
-  // REQUIRES: plan_only.
+  // Returns for each device whether its plan, and all plans in the same memory together, would fit
+  // now. REQUIRES: plan_only.
   struct Room {
     std::optional<size_t> free;  // bytes that are free on the device; none: unknown
     bool fits = true;
   };
   std::vector<Room> memory_room() const;
   // Returns the text of the error if the planned memory does not fit; empty if it seems to fit.
-  // free_share: the part of the devices' free memory that it may use; limits count in full.
+  // free_share: the part of the devices' free memory that may be used; limits apply in full.
   std::string memory_shortage(double free_share = 1) const;
 
  private:

@@ -28,29 +28,31 @@ class UpdateStage {
 
   MemoryUse memory(int device) const;  // what allocate() and connect() take
   void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
-  void connect(GradientStage& gradients);  // outlives this; call it before the methods below
+  void connect(GradientStage& gradients);  // after allocate(), before what follows; outlives this
 
-  // Updates the weights of the lane's GPU; on CPUs the lane's part of those that this process
-  // updates, and in a run of one process all replicas. Throws PeerLost, BarrierBroken.
+  // On a GPU updates the weights that the GPU owns. On CPUs updates the lane's part of the weights
+  // that this process owns and, in a run of one process, writes them to all replicas. Throws
+  // PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
   void adjust_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
   const double* device_loss_scale(int lane);  // device memory; null without fp16
   // Sends updated weights to all members, copies them to all replicas of each member, and packs
-  // them for the kernels, as far as update() has not. REQUIRES: all lanes met after the update.
+  // them for the kernels, where update() has not done so. REQUIRES: all lanes met after update().
   void publish(int lane);
   void replicate(int lane);  // as publish(), but sends nothing to other members
   void pack_for_evaluation(int lane);
-  void pack_frozen(int lane);  // after write_weights(): no update packs frozen parameters
+  void pack_frozen(int lane);  // call it after weights were written: updates do not pack these
 
   // Swaps the weights and their average on all devices; a second call restores every bit.
   void swap_average(int lane);
   void begin_average();  // sets the average to the present weights
   bool averages() const { return config_.ema.decay > 0; }
 
-  // Sets the fp32 weights of this process's replicas. Call replicate() afterwards.
+  // Sets the fp32 weights of this process's replicas. values: the whole flat buffer. Call
+  // replicate() and pack_frozen() afterwards.
   void write_weights(const float* values);
 
-  // The same for one tensor, which lies at `range`; its average begins there.
+  // The same for one tensor, which lies at `range` of the flat buffer; also sets its average.
   void write_weight(FloatRange range, const float* values);
 
   LossScale& loss_scale() { return loss_scale_; }  // the host's copy
@@ -58,7 +60,8 @@ class UpdateStage {
   void restore_loss_scale(const LossScaleState& state);
 
   std::vector<std::string> slots() const;  // names: the optimizer's, then "ema"
-  // Copy what this process's devices own of a slot (one float per weight) in `window`, at `flat`.
+  // Copy the part of a slot (one float per weight) that this process's devices own and that lies in
+  // `window`, a range of the flat buffer, to or from `flat`; flat[0] is the float window.begin.
   void copy_state_out(size_t slot, FloatRange window, float* flat) const;
   void copy_state_in(size_t slot, FloatRange window, const float* flat);
 

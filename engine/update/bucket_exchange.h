@@ -1,8 +1,8 @@
 // Sums gradients over the members of a run while backward goes on, bucket by bucket. Whenever a
-// lane completes a bucket, it adds up its share of those that all lanes of the member have
-// completed; a thread then exchanges each with the other members: a reduce-scatter, in which every
-// member adds up its shard along the tree, and the way of the sums to those that update with them.
-// Reduction::native uses the transport's all-reduce instead.
+// lane completes a bucket, it adds up its share of the buckets that all lanes of the member have
+// completed. A thread then exchanges each of these with the other members: in a reduce-scatter
+// every member adds up its shard along the tree; then the sums are sent to the members that update
+// with them. Reduction::native uses the transport's all-reduce instead.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -23,14 +23,15 @@ namespace spire {
 class BucketExchange {
  public:
   struct Options {
-    // False: exchanges after the last bucket, as sums over towers use the connections before.
+    // False: exchanges only after the last bucket, as sums over towers use the connections until
+    // then.
     bool overlap = true;
     std::vector<int> cores;  // of the thread; empty: as this thread's
     int first_lane = 0;      // of the member
     int thread_row = 0;      // the exchange thread's row of `status`; a lane's is its number
   };
-  // sums: of this member, whose squares are those of all members after finish(). memory: pool of
-  // the device that exchanges. All but the options outlive this.
+  // sums: this member's; after finish() its squares() are complete, over all members. memory: pool
+  // of the device that exchanges. All but the options outlive this.
   BucketExchange(const Ownership& who, const Options& options, GradientSums& sums,
                  Communicator& exchange, MemoryPool& memory, ThreadStatus& status);
   ~BucketExchange();
@@ -39,8 +40,8 @@ class BucketExchange {
   // Returns the bytes that the exchange of that member allocates.
   static size_t staging_bytes(const Ownership& who, int member);
 
-  // Between steps: from now on the sinks are shown what a lane, or the exchange thread, does with
-  // buckets; null: none is.
+  // Call them between steps: from now on the sink is shown what the lane, or the exchange thread,
+  // does with buckets; null: no sink.
   void show_spans(int lane, SpanSink* sink) { lane_at(lane).spans = sink; }
   void show_exchange_spans(SpanSink* sink) { spans_ = sink; }
   Stream& stream() { return *stream_; }

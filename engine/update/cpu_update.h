@@ -1,5 +1,5 @@
-// The update on a CPU, chunk by chunk (TreeSum::chunk floats of the flat buffer), with what is
-// needed of a chunk in the cache; all arithmetic by the optimizer's loops.
+// The update on a CPU, chunk by chunk (TreeSum::chunk floats of the flat buffer), so that a chunk's
+// numbers stay in the cache. The arithmetic is that of optimizer.h.
 #pragma once
 #include <array>
 #include <limits>
@@ -18,20 +18,19 @@ class CpuUpdate : public ParameterUpdate {
   // Throws Error(out_of_memory).
   CpuUpdate(const Options& options, const ParameterLayout& layout);
 
-  struct ChunkStep {  // what the updates of all weights have in common
+  struct ChunkStep {  // what a step's updates of all chunks have in common
     OptimizerFormula formula;
     EmaFormula average;
     float gradient_factor;  // GradientScale::factor(): negative for a step that is skipped
-    // Neighbouring pieces are of one span, so its ratio is found once.
+    // The last span and its trust ratio, since neighbouring pieces are often of one span.
     size_t span = std::numeric_limits<size_t>::max();
     float trust = 1.0f;
   };
   // REQUIRES: the squares are complete, if the optimizer clips gradients or there is a loss scale.
   ChunkStep chunk_step(const Step& step) const;
-  // Both work on those of the owned weights (and statistics) that lie in the chunk. sums: of
-  // gradients, from the chunk's first float on. measure() is for layer-wise optimizers: a tensor's
-  // norms must be complete before any part of it is updated. A step that is skipped changes
-  // nothing.
+  // Both work on the owned weights (and statistics) in the chunk. sums: of gradients, from that of
+  // the chunk's first float on. measure() is for layer-wise optimizers: a tensor's norms must be
+  // complete before any part of it is updated. A step that is skipped changes nothing.
   void measure(FloatRange chunk, const float* sums, const ChunkStep& step);
   void update(FloatRange chunk, const float* sums, ChunkStep& step);
   void swap_average(FloatRange chunk);  // of weights; a second swap restores every bit

@@ -35,7 +35,7 @@ class Communicator {
   virtual void forget(void* memory) noexcept = 0;        // call it before freeing that memory
 
   // Throws PeerLost if enqueued work cannot finish, because a rank is gone or the group was
-  // interrupted; the stream then ends with wrong values. Threads that wait for a stream poll it.
+  // interrupted; what the stream has written is then wrong. Threads that wait for a stream poll it.
   virtual void check() = 0;
   // Breaks the connections of this process's members; later exchanges throw PeerLost.
   virtual void abort() noexcept = 0;

@@ -1,5 +1,5 @@
-// The sums of a member's gradients over its lanes: a tree for each node of the fixed tree that has
-// only towers of this member, over the buffers in which its lanes leave sums.
+// Sums of a member's gradients over its lanes. For each largest node of the fixed tree (tree.h)
+// that has only towers of this member, a TreeSum adds up the buffers in which the lanes leave sums.
 #pragma once
 #include <memory>
 #include <span>
@@ -30,13 +30,13 @@ class GradientSums {
   static size_t bytes(const Ownership& who, int member, const std::vector<NodeBuffer>& buffers,
                       DeviceId device);
 
-  // A lane: its number among the member's. Each range is of whole chunks.
-  // Stores the sums of a range, and with one member squares them, on the lane's stream.
+  // Stores the sums of a range of whole chunks, and with one member squares them, on the lane's
+  // stream. lane, here and below: its number among the member's lanes.
   void sum(int lane, FloatRange range);
-  // On a CPU with one member: makes and squares those of a chunk. Returns them from its first float
-  // on, valid until the lane's next call; they are stored nowhere else.
+  // On a CPU with one member: makes and squares the sums of a chunk, and returns them from that of
+  // chunk.begin on, valid until the lane's next call; they are stored nowhere else.
   const float* sum_chunk(int lane, FloatRange chunk);
-  void square(LaneArithmetic& arithmetic, FloatRange range);  // of sums that are stored
+  void square(LaneArithmetic& arithmetic, FloatRange range);  // squares sums that are stored
 
   std::span<float* const> nodes() const { return nodes_; }  // one buffer per node
   float* sums() const { return nodes_.front(); }

@@ -29,7 +29,8 @@ class LossScale {
     if (on_) state_ = state;
   }
 
-  // Does so if on(). Throws Error(diverged) after max_skips skipped steps in a row.
+  // If on(), counts a step and adjusts the scale. Throws Error(diverged) after max_skips skipped
+  // steps in a row.
   void record(bool overflowed) {
     if (!on_) return;
     state_.record(overflowed, config_.minimum, config_.growth_interval);
@@ -51,8 +52,8 @@ class LossScale {
 void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConfig& config,
                             LossScaleState* state, Stream& stream);
 
-// In a GPU's memory, where the kernels of a step read it without the host. Each device computes its
-// own copy; all compute the same value.
+// A loss scale in a GPU's memory, where the kernels of a step read it without the host. Each device
+// computes its own copy; all compute the same value.
 class DeviceLossScale {
  public:
   static constexpr size_t bytes = sizeof(LossScaleState);

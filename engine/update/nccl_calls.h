@@ -1,4 +1,4 @@
-// The functions of NCCL that Spire calls, of the library that is opened for the first of them.
+// The functions of NCCL that Spire calls. The first call of nccl() opens the library.
 #pragma once
 #include <nccl.h>
 

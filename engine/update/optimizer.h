@@ -26,7 +26,7 @@ OptimizerFormula formula_of(const OptimizerConfig& config, float lr, int64_t ste
 
 // Names of the state that each weight has: {"momentum"}, or {"m", "v"}.
 std::vector<std::string> slot_names(const OptimizerConfig& config);
-// The number of slots with that of the average, which is the last.
+// Returns the number of slots, with that of the moving average, if there is one; it is the last.
 size_t slot_count(const OptimizerConfig& config, const EmaConfig& ema);
 bool is_layerwise(const OptimizerConfig& config);  // a trust ratio scales each tensor's step
 

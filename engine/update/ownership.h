@@ -49,16 +49,17 @@ struct Ownership {
   // True: each device has only a part of the optimizer state, so checkpoints gather it, and members
   // exchange norms of tensors.
   bool shards_state() const { return strategy == Strategy::sharded; }
-  // Whether all sums go to this member; else it has those of its own shards alone.
+  // Whether all sums of gradients go to this member; else it has only those of its own shards.
   bool gets_all_sums(int member) const {
     return updates_every_replica() || (!shards_state() && member == root);
   }
 
   int64_t floats() const { return buckets.empty() ? 0 : buckets.back().end; }
-  std::vector<TowerRange> nodes(int member) const;    // of the tree, whose sums its lanes compute
+  std::vector<TowerRange> nodes(int member) const;    // tree nodes of which its lanes compute sums
   FloatRange shard(size_t bucket, int member) const;  // the part that the member sums for all
   std::vector<FloatRange> updated_by(Share share) const;  // in order; neighbours are one range
-  // Per member: its shards, and their chunks of the trained floats as ranges of chunk indices.
+  // Return one entry per member: its shards; and the chunks of trained floats in its shards, as
+  // ranges of chunk indices.
   std::vector<std::vector<FloatRange>> shards_of_members() const;
   std::vector<std::vector<FloatRange>> chunks_of_members() const;
 };

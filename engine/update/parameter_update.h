@@ -25,7 +25,7 @@ class ParameterUpdate {
     std::vector<FloatRange> owned;      // ranges of the flat buffer, running statistics included
     // The next three are in memory that the device can access, aligned to 16 bytes.
     float* weights = nullptr;     // flat buffer, written in the owned ranges
-    const float* sums = nullptr;  // flat buffer of summed gradients; on a CPU chunks are handed in
+    const float* sums = nullptr;  // flat buffer of summed gradients; null on CPUs, which get chunks
     std::span<const double> squares;  // one sum of squares per chunk of the sums, for clipping
     std::vector<WeightSpan> spans;
     TensorNorms* norms = nullptr;  // for layer-wise optimizers; outlive this

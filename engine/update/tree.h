@@ -35,7 +35,7 @@ struct TreeAdd {
 };
 struct TreeStep {
   int target = 0;             // buffer to which the tower's gradient is written
-  std::vector<TreeAdd> adds;  // made afterwards
+  std::vector<TreeAdd> adds;  // to make after that tower
 };
 struct BufferedNode {
   TowerRange range;
@@ -75,9 +75,10 @@ class TreeSum {
   static constexpr int64_t chunk = 4096;  // floats: the unit of cuts, and the most per sum()
   static constexpr int64_t chunks_of(int64_t floats) { return (floats + chunk - 1) / chunk; }
 
-  // out[i] = sum over the root's towers at element begin + i, for i < count <= chunk. Returns
-  // `out`, which may be the first leaf's buffer but no other leaf's, or, without writing `out`, the
-  // buffer of a single leaf. scratch: chunk * depth() floats, one per thread that calls this.
+  // Sets out[i] to the sum over the root's towers at element begin + i, for i < count <= chunk, and
+  // returns `out`. If there is a single leaf, writes nothing and returns its data at `begin`. out:
+  // may be the first leaf's buffer, but no other leaf's. scratch: chunk * depth() floats, one per
+  // thread that calls this.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 

@@ -1,5 +1,5 @@
 // The kernels of the update on a GPU: what they read, and functions that launch them on a stream.
-// A launch of no blocks is none.
+// A launch without blocks does nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +87,8 @@ void launch_follow(void* stream, std::span<const double> squares, double minimum
 void launch_begin_average(void* stream, const UpdateBuffers& buffers);
 void launch_swap_average(void* stream, const UpdateBuffers& buffers);
 
-// For layer-wise optimizers; others measure nothing and have no trust ratios.
+// For layer-wise optimizers alone: launch_measure() writes buffers.norms, launch_trust() computes
+// the trust ratio of each of `count` spans from them.
 void launch_measure(void* stream, const UpdateBuffers& buffers, const StepRules& rules);
 void launch_trust(void* stream, const TrustSpan* spans, size_t count, const UpdateBuffers& buffers,
                   const StepRules& rules, float* trust);

@@ -23,16 +23,16 @@ struct WeightSpan {
   bool adapts = false;  // the span is a single tensor with a trust ratio (LARS, LAMB)
 };
 
-// Returns whether two axes or more are longer than 1: not for biases, nor gamma and beta of norms.
+// Returns whether two axes or more are longer than 1: false for biases, and for gamma and beta of
+// norms.
 bool is_matrix(const Shape& shape);
 
 // Throws Error(config) for a pattern of optimizer.lr_factors that matches no trained parameter, or
-// only such as an earlier pattern matches.
+// only parameters that earlier patterns match, too.
 void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout);
 
-// Cuts [0, trained_floats()) into the fewest spans. Of a layer-wise optimizer each matrix is one
-// that adapts.
-// Throws what check_lr_factors() throws.
+// Cuts [0, trained_floats()) into the fewest spans. For a layer-wise optimizer each matrix is a
+// span of its own, which adapts. Throws what check_lr_factors() throws.
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const ParameterLayout& layout);
 
 // Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with bits that do not depend on
@@ -57,7 +57,7 @@ class TensorNorms {
 
   // All cells, in device memory: each the sums of squares of the weights and of the update.
   std::span<double> table() const { return {memory_->as<double>(), size_}; }
-  // Returns the numbers of the table that belong to chunks of the flat buffer, both as ranges.
+  // chunks: ranges of chunk indices. Returns the ranges of the table's numbers that belong to them.
   std::vector<FloatRange> of_chunks(const std::vector<FloatRange>& chunks) const;
 
  private:
@@ -90,8 +90,8 @@ struct UpdatePieces {
   }
 };
 
-// How many pieces that are, and floats of state in each slot. A plan of an absurd size has numbers
-// of them that no memory holds: so they are counted without being made.
+// The numbers of pieces that cut_into_pieces() makes, and of floats of state in each slot. They are
+// counted without making the pieces, which for a plan of an absurd size would fit in no memory.
 struct PieceCounts {
   size_t weights = 0, statistics = 0;
   int64_t state_floats = 0;

@@ -21,12 +21,12 @@ struct FoundParameter {
   std::vector<size_t> tensors;  // of each of its parts
 };
 
-// A parameter that starts as in any new run.
+// A parameter that does not come from the file: it starts as in any new run.
 struct NewParameter {
   std::string name;
   Shape shape;
-  std::string tensor;          // the file's, by its name there; empty: the file has none
-  std::optional<Shape> found;  // and its shape
+  std::string tensor;          // name of the file's tensor, of another shape; empty: it has none
+  std::optional<Shape> found;  // shape of that tensor
   bool skipped = false;        // by init.skip
 };
 
@@ -43,13 +43,13 @@ class WeightMatch {
   WeightNames names() const { return names_; }
   const std::vector<FoundParameter>& found() const { return found_; }
   const std::vector<NewParameter>& fresh() const { return fresh_; }
-  const std::vector<std::string>& left_over() const { return left_over_; }  // of the file
+  const std::vector<std::string>& left_over() const { return left_over_; }  // tensors without use
 
-  // Fills `values` (row-major, of the parameter's shape) and returns true; false for one that is
-  // not in the file. Throws what reading throws.
+  // Fills `values` (row-major, of the parameter's shape) and returns true; false if the parameter
+  // is not in found(). Throws what reading throws.
   bool read(const std::string& parameter, std::span<float> values) const;
 
-  // "62 tensors of FILE (torchvision); new: head.weight (10, 64) where the file has (5, 64)"
+  // "62 tensors of FILE (torchvision names); new: fc.weight (10, 64); left out: 'head.weight'"
   std::string text() const;
 
  private:

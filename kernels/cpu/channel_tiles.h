@@ -1,7 +1,7 @@
 // Tiles for CPU kernels over rows of C channels: a tile is `repeat` adjacent rows, treated as one
 // row of width = repeat * C elements, so that inner loops are long and vectorize for any C. The
-// element positions are called lanes (as in simd.h); lane j has channel j % C. A lane is summed in
-// fp32 within a block of 16 tiles; blocks are summed in fp64.
+// positions of elements in a tile are called lanes (as in simd.h); lane j has channel j % C.
+// Kernels sum each lane over a block of 16 tiles in fp32, and add up the blocks in fp64.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct ChannelTiles {
   }
 };
 
-// The terms of 16 elements, one register for each of two sums.
+// The terms that 16 elements add to two sums, which are made in one pass: a register per sum.
 struct TwoTerms {
   FloatLanes first, second;
 };
@@ -44,8 +44,8 @@ inline void add_to(float* sum, const FloatLanes& terms, int count) {
 
 // Adds the terms of elements [begin, end) to first[lane] and second[lane]; element `begin` is in
 // lane 0. term(i, j, count) returns the terms of elements [i, i + count), which are in lanes from j
-// on. Four tiles are added up before they are added to the sums; otherwise loads and stores of the
-// sums would be most of the work.
+// on. Four tiles are summed in registers before the sums in memory are loaded and stored, which
+// would otherwise be most of the work.
 template <typename Term>
 void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* second, Term term) {
   int64_t i = begin;

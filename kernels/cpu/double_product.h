@@ -1,5 +1,5 @@
-// Products of fp64 matrices by tiles in registers, for sums that are exact in any order. b is in
-// panels of 16 columns, so that a tile reads it in order.
+// Products of fp64 matrices, c += a b, by tiles in registers. exact_product uses them: its sums are
+// exact in any order. b is stored in panels of 16 columns, so that a tile reads it sequentially.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,9 @@ struct DoubleMatrix {
   int64_t row, column;
 };
 
-// b (depth, columns): element (k, j) of a panel lies behind those of the rows above, the last
-// panel's missing columns are zeros.
+// Layout of b (depth, columns): a panel stores its rows k one after another, 16 numbers each;
+// columns that the last panel lacks are zeros. size() and at(), the offset of row k of a panel,
+// count doubles.
 struct DoublePanels {
   static constexpr int64_t width = 16;
 
@@ -31,7 +32,7 @@ namespace double_product {
 using DoubleLanes [[gnu::vector_size(DoublePanels::width / 2 * 8)]] = double;
 
 static_assert(sizeof(DoubleLanes) * 2 == DoublePanels::width * sizeof(double));
-constexpr int64_t deepest = 192;  // so that a panel's part stays in the first cache
+constexpr int64_t deepest = 192;  // rows of a panel per pass, which stay in the L1 cache
 
 // c[R][16] += a[R][k] b[k][16]
 template <int R>
@@ -55,7 +56,8 @@ void add_tile(int64_t k, const DoubleMatrix& a, const double* b, double* c, int6
 
 }  // namespace double_product
 
-// c (m, columns) += a (m, depth) b; rows of c begin c_row elements apart.
+// c (m, columns) += a (m, depth) b, where b is stored as `panels` says. c_row: elements from a row
+// of c to the next.
 inline void add_product(int64_t m, DoubleMatrix a, const DoublePanels& panels, const double* b,
                         double* c, int64_t c_row) {
   constexpr int tile = 4;

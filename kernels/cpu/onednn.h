@@ -1,9 +1,10 @@
 // Use of oneDNN by CPU kernels: descriptors, packings, and a kernel made of primitives. It hides
 // the differences between oneDNN 2.x and 3.x. For the kernels' .cpp files only.
 //
-// Activations are plain (N, H, W, C). oneDNN chooses the layout of weights ("any"), which a Packing
-// makes; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace. Each
-// execute() of oneDNN builds a map of arguments: small allocations that a run cannot avoid.
+// Activations are plain (N, H, W, C). oneDNN chooses the layout of weights ("any"), and a Packing
+// converts the weights to it; weight gradients are plain fp32. Scratchpads are part of the kernel's
+// workspace. Each execute() of oneDNN builds a map of arguments: small allocations that a run
+// cannot avoid.
 #pragma once
 #include <optional>
 
@@ -52,10 +53,11 @@ class TeamSize {
   int before_;
 };
 
-// Returns attributes: the caller provides the scratchpad.
+// Returns attributes that make the caller provide the scratchpad.
 dnnl::primitive_attr attributes();
 
-// Makes the descriptor of a forward primitive. args: those of oneDNN's constructor, in its order.
+// Makes the descriptor of a forward primitive. args: the arguments of oneDNN's constructor, in its
+// order.
 template <typename Primitive, typename... Args>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine,
                                             const dnnl::primitive_attr& attr, const Args&... args) {
@@ -116,13 +118,13 @@ class PrimitiveKernel {
   // packing if the layouts differ.
   Binding read_weights(int argument, size_t index, const Desc& plain, const Desc& wanted);
 
-  // Binds a result: the primitive writes layout `made`, output `index` has layout `plain`. If they
-  // differ, the primitive writes to the workspace. After append(), call deliver(), which then
-  // appends a reorder from there to the output.
+  // Binds output `index`, in layout `plain`, as a result that the primitive writes in layout
+  // `made`. If the layouts differ, the primitive writes to the workspace, and deliver(), to be
+  // called after append(), appends a reorder from the workspace to the output.
   Binding write_result(int argument, size_t index, const Desc& plain, const Desc& made);
   void deliver(const Binding& result, size_t index, const Desc& plain);
 
-  // Output 0 goes through a relu behind the primitives. (A relu that oneDNN fuses makes NaN 0.)
+  // Applies a relu to output 0 after all primitives. (A relu that oneDNN fuses turns NaN into 0.)
   void append_relu(const TensorSpec& output) { relu_ = output; }
 
   void operator()(const KernelArgs& args);

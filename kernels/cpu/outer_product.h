@@ -1,4 +1,4 @@
-// Sums of outer products in fp32, y = a^T b over many rows of a and b: gradients of weights.
+// Products y = a^T b in fp32 over many rows of a and b: gradients of weights.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,8 +13,9 @@ struct OuterRows {
   int64_t panel_stride = 0, row_stride = 0;
 };
 
-// Columns of y beside each other whose b are beside each other, too: column j of row k of b is at
-// b + offsets[k] + from + j. Every row may be read up to a multiple of 16 columns.
+// Adjacent columns of y, made from adjacent numbers of each row of b: column `to` + j, j < width,
+// reads b[offsets[k] + from + j] of row k. The loads may read up to 15 floats past the last of
+// these numbers.
 struct ColumnGroup {
   int64_t from = 0, to = 0, width = 0;  // offset in b, first column of y, number of columns
 };
@@ -24,7 +25,8 @@ struct OuterProduct {
   std::vector<ColumnGroup> columns;  // of y
   int threads = 1;                   // results do not depend on it
 
-  // Writes y, or adds to it, the sum over offsets[0, depth). rows: of y, which are columns of a.
+  // Sets y to the sum over rows k < depth of a and b, or adds the sum to y if `add` is true. rows:
+  // of y, one per column of a. offsets: (depth), where in b each row k begins.
   void run(int64_t rows, const OuterRows& a, const float* b, const int64_t* offsets, int64_t depth,
            float* y, bool add) const;
 };

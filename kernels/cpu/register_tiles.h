@@ -1,6 +1,6 @@
 // The inner loops of matrix products: a tile of fp32 sums stays in registers while k runs, and each
 // k adds the outer product of a few numbers of a and a row of b. b is in panels of at most 64
-// columns. k ascends, so each sum has the same order wherever tiles begin and end.
+// columns. k ascends, so the order of each sum does not depend on where tiles begin and end.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -12,12 +12,14 @@ namespace spire::product {
 constexpr int panel_registers = 4;
 constexpr int64_t panel_width = panel_registers * lane_count;
 
-// Most rows of a tile: its sums, a row of b and a number of a fill the 32 registers of AVX-512.
+// Returns the most rows of a tile of `registers` registers per row: its sums, a row of b and a
+// number of a fit into the 32 registers of AVX-512.
 constexpr int tile_rows(int registers) {
   return registers == 4 ? 6 : 8;
 }
 
-// Number of panels of `columns` columns; number of registers that a row of panel `index` fills.
+// panel_count(): number of panels that hold `columns` columns. registers_of(): number of registers
+// that a row of panel `index` fills.
 constexpr int64_t panel_count(int64_t columns) {
   return (columns + panel_width - 1) / panel_width;
 }
@@ -27,18 +29,19 @@ constexpr int registers_of(int64_t columns, int64_t index) {
                              : static_cast<int>((left + lane_count - 1) / lane_count);
 }
 
-// `depth` consecutive k: from number `a` of each row of a, and from row `b` of the panel.
+// `depth` consecutive k, which begin at number `a` of each row of a and at row `b` of the panel.
 struct Segment {
   int64_t a = 0, b = 0, depth = 0;
 };
 
-// Sums of a tile. Loops copy them to a local array, which compilers keep in registers.
+// Sums of a tile. Loops work on a local copy, which compilers keep in registers.
 template <int rows, int registers>
 struct TileSums {
   FloatLanes at[rows][registers] = {};
 };
 
-// Adds a[i][k] * panel[k][j] over the k of a segment. a: the tile's rows of a.
+// Adds a[i][k] * panel[k][j], summed over the k of a segment, to result[i][j]. a: the tile's rows
+// of a.
 template <int rows, int registers>
 void add_products(const float* const (&a)[rows], const Segment& segment, const float* panel,
                   TileSums<rows, registers>& result) {
@@ -76,7 +79,8 @@ void add_outer_products(const float* a, int64_t stride, const float* b, const in
   result = sums;
 }
 
-// Calls body(std::integral_constant<int, number>) for a number in [1, most].
+// Calls body(std::integral_constant<int, number>) for a number in [1, most]; does nothing for
+// others.
 template <int most, typename Body>
 void with_constant(int number, const Body& body) {
   if constexpr (most > 0) {

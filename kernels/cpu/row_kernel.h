@@ -1,5 +1,5 @@
-// Kernels that multiply rows by one matrix, block by block: rows taken from images, and those of a
-// dense layer with very many outputs.
+// Kernels that multiply rows by one matrix, block by block of rows: windows of images
+// (convolutions), and the output gradients of a dense layer with very many outputs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace spire::product {
 // read as rows of a matrix.
 struct PaddedImages {
   int64_t h = 0, w = 0, c = 0;    // of an image
-  int64_t top = 0, left = 0;      // rows and columns of zeros before it
+  int64_t top = 0, left = 0;      // rows and columns of zeros before the image
   int64_t height = 0, width = 0;  // with zeros; may also cut off rows and columns at the end
 
   bool padded() const { return top != 0 || left != 0 || height != h || width != w; }
@@ -63,14 +63,14 @@ struct RowKernelOptions {
 // Inputs and output 0 have the dtypes of the request: fp32 or bf16.
 Kernel make_row_kernel(RowKernelOptions options, const KernelRequest& request);
 
-constexpr int64_t slab_columns = 2048;  // of dy at a time
+constexpr int64_t slab_columns = 2048;  // columns of dy per pass of make_deep_product()
 
 inline bool is_deep(int64_t depth) {
   return depth > 2 * slab_columns;
 }
 
-// The product dx = dy w of a dense layer with very many outputs, such as logits over a vocabulary:
-// dy is copied and multiplied slab by slab of its columns.
+// Makes the kernel dx = dy w of a dense layer with very many outputs (is_deep()), such as logits
+// over a vocabulary: it copies and multiplies dy slab by slab of columns.
 // Inputs: dy (rows, depth), w (depth, columns) plain fp32. Output: dx (rows, columns).
 Kernel make_deep_product(int64_t rows, int64_t depth, int64_t columns,
                          const KernelRequest& request);

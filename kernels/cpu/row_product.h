@@ -29,11 +29,11 @@ struct RowGroup {
   std::vector<Segment> segments;
 };
 
-// Where a sum begins, and what becomes of it before it is stored.
+// What is added to each sum, and applied to it before it is stored in y.
 struct Epilogue {
   const float* bias = nullptr;  // (columns); null: none
   bool relu = false;
-  bool add = false;  // to what y has; for y in fp32
+  bool add = false;  // adds the sum to y's value; y must be fp32
 };
 
 class RowProduct {
@@ -44,7 +44,8 @@ class RowProduct {
   int64_t rows() const { return static_cast<int64_t>(group_.from.size()); }
   size_t workspace_bytes() const;  // a multiple of 64
 
-  // Computes the first `rows` rows. T: float or bfloat16. workspace: aligned to 64 bytes.
+  // Computes the first `rows` rows of y. b: the matrix, in the form of the Factors. T: float or
+  // bfloat16. workspace: workspace_bytes(), aligned to 64 bytes.
   template <typename T>
   void run(int64_t rows, const float* a, const void* b, T* y, const Epilogue& epilogue,
            void* workspace) const;
@@ -56,7 +57,7 @@ class RowProduct {
     int64_t begin = 0, end = 0;
     std::vector<Segment> segments;
   };
-  // What run() is given, and the sums between two chunks.
+  // Arguments of run(), and memory for the sums between two chunks.
   template <typename T>
   struct Operands {
     const float* a;

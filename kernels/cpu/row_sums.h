@@ -10,8 +10,8 @@
 
 namespace spire {
 
-// Returns the sum of term(i, count) over [0, n). Lanes behind n must give 0. Four sums hide the
-// latency of an addition.
+// Returns the sum of term(i, count) over [0, n). term() must return 0 in lanes from `count` on.
+// Four sums hide the latency of an addition.
 template <typename Term>
 float sum_over(int64_t n, const Term& term) {
   constexpr int64_t step = 4 * lane_count;
@@ -28,7 +28,7 @@ float sum_over(int64_t n, const Term& term) {
   return sum_of((a + b) + (c + d));
 }
 
-// Returns the largest element of a row, from which softmax and its losses count exponents.
+// Returns the largest element of a row, which softmax and its losses subtract from each exponent.
 template <typename T>
 float largest_of_row(const T* x, int64_t width) {
   float most = -std::numeric_limits<float>::infinity();
@@ -37,7 +37,7 @@ float largest_of_row(const T* x, int64_t width) {
   return most;
 }
 
-// At most 64 chunks of at least 64 rows.
+// Divides rows into at most 64 chunks of at least 64 rows; only the last may have fewer.
 struct RowChunks {
   int64_t rows, chunk_rows, chunks;
 
@@ -50,8 +50,8 @@ struct RowChunks {
   int64_t end(int64_t chunk) const { return std::min(begin(chunk + 1), rows); }
 };
 
-// Sets total (width) = the chunks' sums, in their order; sums: of the first chunk, those of the
-// next lie `pitch` floats on.
+// Sets total (width) to the sum of all chunks' sums, added in the order of the chunks. sums: those
+// of the first chunk; each chunk's lie `pitch` floats behind those of the chunk before.
 inline void add_up_chunks(const RowChunks& c, const float* sums, int64_t pitch, int64_t width,
                           float* total) {
   over_lanes(width, [&](int64_t i, auto count) {

@@ -131,9 +131,9 @@ inline void store_floats(const FloatLanes& lanes, bfloat16* to, int count) {
   write_lanes(round_to_bfloat16(lanes), &to->bits, count);
 }
 
-// Ask for the cache line of an element that a pass over an array will read or write soon. The
-// processor itself asks late, above all for lines that are only written. (Addresses behind the
-// array do no harm.)
+// will_read() and will_write() prefetch the cache line of the element `elements_ahead` further on,
+// for a pass over an array. The processor's own prefetch comes late, above all for lines that are
+// only written. (Addresses past the array do no harm.)
 constexpr int64_t elements_ahead = 1024;
 template <typename T>
 inline void will_read(const T* array) {
@@ -152,7 +152,8 @@ inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
   write_lanes(narrow(lanes), to, count);
 }
 
-// Returns the number in all lanes. (Compilers keep an addition to zero, which would make -0 a 0.)
+// Returns a register with the number in all lanes. (A difference, as compilers drop the subtraction
+// of 0, but must keep an addition of 0, which turns -0 into 0.)
 inline FloatLanes all_lanes(float number) {
   return number - FloatLanes{};
 }
@@ -182,7 +183,7 @@ inline float largest_of(const FloatLanes& lanes) {
   return reduce_lanes(lanes, larger);
 }
 
-// The first `count` lanes as they are, the others = `rest`.
+// Returns the lanes with all but the first `count` replaced by `rest`.
 inline FloatLanes first_lanes(const FloatLanes& lanes, int64_t count, float rest) {
   constexpr IntLanes numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   return numbers < static_cast<int>(count) ? lanes : FloatLanes{} + rest;
@@ -214,7 +215,7 @@ inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   swap_blocks<1>(rows);
 }
 
-// Returns the next multiple of lane_count.
+// Rounds n up to a multiple of lane_count.
 constexpr int64_t whole_registers(int64_t n) {
   return (n + lane_count - 1) / lane_count * lane_count;
 }

@@ -13,7 +13,7 @@ struct Factor {
   int64_t row, column;
 };
 
-// Rows that fill whole registers, `stride` floats apart.
+// Matrix b (Rows) and matrix c (Sums): rows fill whole registers and are `stride` floats apart.
 struct Rows {
   const float* data;
   int64_t stride;

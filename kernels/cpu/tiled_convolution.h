@@ -15,13 +15,14 @@ struct ConvolutionShape {
   Window window;
 
   int64_t taps() const { return window.kernel.h * window.kernel.w; }
-  // True if each row of x gives one row of y, as in a dense layer.
+  // True for a 1x1 window with stride 1 and no padding: each pixel of x gives a pixel of y, as the
+  // rows of a dense layer do.
   bool is_dense() const {
     return taps() == 1 && window.stride == Extent2d{} && window.padding == Extent2d{0, 0};
   }
-  // True if the weight gradient's tiles, whose columns are a row of a window, are nearly full.
+  // True if a row of a window has enough numbers to fill the weight gradient's tiles nearly.
   bool has_wide_rows() const { return taps() == 1 || window.kernel.w * c >= 48; }
-  ConvolutionShape as_pixels() const;  // if is_dense(): N * H * W images of a pixel
+  ConvolutionShape as_pixels() const;  // N * H * W images of one pixel; REQUIRES: is_dense()
 };
 
 PaddedImages padded_input(const ConvolutionShape& shape);
@@ -32,7 +33,8 @@ bool fp32_is_fastest(DType dtype);
 
 enum class Pass { forward, backward_data, backward_weights };
 
-// Returns whether these kernels are the faster ones here, by fixed rules (docs/numerics.md).
+// Returns whether the kernels below are faster than oneDNN's on this processor, by fixed rules
+// (docs/numerics.md).
 bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype);
 
 struct ForwardOptions {

@@ -6,16 +6,18 @@
 
 namespace spire {
 
-// The tiles that oneDNN's matrix products read of plain (N, K) fp32 weights, of 16 k by `rows` n:
-// [k][n] in fp32, [k / 2][n][k % 2] in bf16. Packing is several times faster than its reorder.
+// Layout in which oneDNN's matrix products read weights (N, K): tiles of 16 k by `rows` n, stored
+// as [k][n] in fp32 and as [k / 2][n][k % 2] in bf16. pack_tiles() is several times faster than
+// oneDNN's reorder.
 struct TileLayout {
   int64_t n = 0, k = 0;      // n a multiple of `rows`, k of 16
   int64_t rows = 0;          // n per tile, a multiple of 16
-  int64_t row_stride = 0;    // elements from a tile to the next along n; along k, they touch
+  int64_t row_stride = 0;    // elements from a tile to the next along n; along k they are adjacent
   DType dtype = DType::f32;  // f32 | bf16
 };
 
-// Packs rows [first, last), multiples of `rows`, of `plain` (N, K) into the same rows of `packed`.
+// Packs rows [first, last) of `plain` (N, K) fp32 into the same rows of `packed`. first, last:
+// multiples of layout.rows.
 void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first,
                 int64_t last);
 
@@ -23,8 +25,8 @@ void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int6
 
 namespace spire::product {
 
-// A plain fp32 weight tensor as a matrix of depth taps * inner: row k = tap * inner + i and column
-// j are at plain[j * column_stride + i * inner_stride + tap], or with `flipped` the last tap first.
+// How a plain fp32 weight tensor is read as a matrix (taps * inner, columns): row tap * inner + i,
+// column j is plain[j * column_stride + i * inner_stride + tap]. flipped: the last tap comes first.
 struct PanelLayout {
   int64_t columns = 0, inner = 0, taps = 1;
   int64_t column_stride = 0, inner_stride = 0;
@@ -35,8 +37,8 @@ struct PanelLayout {
   int64_t row(int64_t tap, int64_t i) const { return (flipped ? taps - 1 - tap : tap) * inner + i; }
 };
 
-// Returns the packing of the op's input `input`, one panel a unit; zeros fill the registers of the
-// last one.
+// Returns the packing of the op's input `input` into panels, one panel per unit; zeros fill up the
+// registers of the last panel.
 Packing panel_packing(int input, const PanelLayout& layout);
 
 }  // namespace spire::product

@@ -13,7 +13,8 @@ using product::ConvolutionShape;
 // most 2, channels in multiples of 16.
 bool computes(const ConvolutionShape& shape);
 
-// Returns whether these kernels are the fastest ones here, by fixed rules (docs/numerics.md).
+// Returns whether the kernels below are the fastest on this processor, by fixed rules
+// (docs/numerics.md).
 bool is_faster(const ConvolutionShape& shape, DType dtype);
 
 // Inputs and outputs are those of the kernels in tiled_convolution.h. REQUIRES: computes(shape).

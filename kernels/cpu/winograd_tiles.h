@@ -16,8 +16,8 @@ namespace spire::winograd {
 
 constexpr int tile_side = 2, points_side = 4, points = 16;
 
-// The matrices, applied to a column of `size` numbers: B^T, A and G give the 4 points of an axis,
-// A^T and G^T take them.
+// Each struct multiplies one of the matrices with a column of numbers: B^T, A and G turn `size`
+// numbers into the 4 points of an axis, A^T and G^T turn 4 points into `size` numbers.
 struct InputTransform {
   static constexpr int size = 4;
   static void apply(const FloatLanes (&d)[4], FloatLanes (&v)[4]) {
@@ -93,8 +93,9 @@ inline void from_points(const FloatLanes (&from)[points_side][points_side],
   }
 }
 
-// Returns how many rows of tiles are transformed and multiplied at a time: their points stay in the
-// second-level cache. channels: of inputs and outputs together, `points` floats a tile each.
+// Returns how many rows of tiles are transformed and multiplied at a time: as many as keep their
+// points in the L2 cache. channels: of inputs and outputs together; each takes `points` floats per
+// tile.
 inline int64_t block_rows(int64_t tiles_per_row, int64_t channels) {
   constexpr int64_t cached_floats = int64_t{1} << 17, least_tiles = 48;
   int64_t tiles = std::max(cached_floats / (points * channels), least_tiles);
@@ -102,7 +103,7 @@ inline int64_t block_rows(int64_t tiles_per_row, int64_t channels) {
 }
 
 // Images (N, H, W, C) seen as rows of tiles. The first tile of an image begins `top` rows and
-// `left` columns before it; C is a multiple of 16.
+// `left` columns before the image; C is a multiple of 16.
 struct TiledImages {
   int64_t h = 0, w = 0, c = 0;
   int64_t top = 0, left = 0;
@@ -111,7 +112,7 @@ struct TiledImages {
   static TiledImages over(int64_t h, int64_t w, int64_t c, int64_t outputs_h, int64_t outputs_w) {
     return {h, w, c, 0, 0, (outputs_h + 1) / tile_side, (outputs_w + 1) / tile_side};
   }
-  // Floats that transform() needs as scratch memory.
+  // Floats of the scratch memory `line` of transform().
   int64_t line_floats() const { return points_side * tile_side * (columns + 1) * c; }
   // Floats from one point of `count` rows of tiles to the next: an odd number of cache lines, so
   // that the points of a tile are in different sets of a cache.
@@ -119,8 +120,8 @@ struct TiledImages {
     return count * columns * c / (2 * lane_count) * (2 * lane_count) + 3 * lane_count;
   }
 
-  // Transforms row `row` of tiles of all images, which are numbered one after another. Point p of
-  // its tile t goes to to + p * stride + t * C.
+  // Transforms a row of tiles. row: its index among the rows of tiles of all images. Point p of the
+  // row's tile t is stored at to + p * stride + t * C.
   template <typename Transform, typename T>
   void transform(const T* images, int64_t row, float* line, float* to, int64_t stride) const {
     transform_down<Transform>(images + row / rows * h * w * c, row % rows * tile_side - top, line);
@@ -140,8 +141,9 @@ struct TiledImages {
     }
   }
 
-  // Stores the outputs, which are these images, of a row of tiles. Point p of its tile t is at
-  // from + p * stride + t * C. Each register of outputs goes through finish(FloatLanes, channel).
+  // Computes a row of tiles of these images, the outputs, from its points and stores it. Point p of
+  // the row's tile t is at from + p * stride + t * C. Each register of outputs passes through
+  // finish(FloatLanes, channel).
   template <typename T, typename Finish>
   void store(const float* from, int64_t stride, int64_t row, T* images,
              const Finish& finish) const {

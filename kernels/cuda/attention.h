@@ -1,5 +1,6 @@
 // Choice of the fastest kernel for attention (ops/attention/attention.h) on a GPU: an engine of
-// cuDNN or Spire's own kernel, called native. The emulation (tests/emulation) has native ones only.
+// cuDNN or Spire's own kernel, called native. The emulation (tests/emulation) has native kernels
+// only.
 //
 // All kernels store the same logsumexp, so forward and backward are chosen independently. On tensor
 // cores all round p, keep * p and ds to 16 bits before they multiply them; sums are fp32.
@@ -19,11 +20,11 @@ struct AttentionShape {
   bool causal = false;
   float dropout = 0;
   int64_t kv_heads = 0;    // K; 0: H
-  bool documents = false;  // packed documents: native kernels alone
+  bool documents = false;  // packed documents; only native kernels take them
 
   bool is_grouped() const { return kv_heads != 0 && kv_heads != heads; }
   int64_t width() const { return heads * size; }  // C
-  // Columns of k, and of q, k and v.
+  // kv_width(): columns of k, and of v. packed_width(): columns of q, k and v together.
   int64_t kv_width() const { return is_grouped() ? kv_heads * size : width(); }
   int64_t packed_width() const { return width() + 2 * kv_width(); }
 };
@@ -36,8 +37,8 @@ struct NativeAttention {
   MakeKernel make;
 };
 
-// Makes the kernel for the request's op: the native one if it is the fastest or the only one that
-// computes the shape, or if the libraries' options ask for it.
+// Makes the kernel for the request's op: of cuDNN's engines and the native kernel the fastest. The
+// native one also if cuDNN has no engine for the shape, or if the libraries' options exclude cuDNN.
 Kernel choose_attention(const AttentionShape& shape, const NativeAttention& native,
                         const KernelRequest& request);
 

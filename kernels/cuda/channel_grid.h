@@ -14,7 +14,7 @@
 namespace spire {
 
 constexpr int channel_threads = 256;
-// Channels per thread. No more, as registers must hold per-channel values and four rows in flight.
+// Most channels per thread: registers must hold their per-channel values and four rows in flight.
 constexpr int channel_width = 4;
 
 struct ChannelGrid {
@@ -23,7 +23,8 @@ struct ChannelGrid {
   int lanes, step;
   int64_t tiles, chunks, chunk_rows;
 
-  // Gives a thread at least `least_steps` steps if it can, and the grid about `max_blocks` at most.
+  // least_steps: steps that a thread gets at least, if there are enough rows. max_blocks: the
+  // number of blocks is about this at most.
   ChannelGrid(int64_t row_count, int64_t channel_count, int64_t least_steps, int64_t max_blocks)
       : rows(row_count), channels(channel_count) {
     width = rows_take_packs<channel_width>(channels) ? channel_width : 1;
@@ -105,7 +106,7 @@ __device__ inline void store_partial(const ChannelGrid& g, const ChannelSlice& s
 }
 
 // Computes totals[k] = sum over chunks of partial[(k * channels + c) * chunks + chunk] for each
-// channel c, by a warp, one of whose threads then calls finish(c, totals).
+// channel c, by one warp per channel, whose first thread then calls finish(c, totals).
 template <int sums, typename V, typename Finish>
 __global__ void __launch_bounds__(channel_threads)
     add_chunks_kernel(int64_t channels, int64_t chunks, const V* partial, Finish finish) {
@@ -195,7 +196,8 @@ struct StoreSum {
 };
 
 // Sums of columns: out[c] = sum over rows of x[row, c], x (rows, columns), in fp32. A block adds up
-// a chunk of rows; if there are several chunks, a second kernel adds them up.
+// a chunk of rows; if there are several chunks, a second kernel adds up their sums. pitch: of x, as
+// above.
 template <typename T, typename Out>
 class ColumnSums {
  public:

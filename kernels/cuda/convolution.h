@@ -27,9 +27,9 @@ struct ConvolutionShape {
   bool relu = false;
 };
 
-// The tensors of one call of run(): those of x, filter and y (or their gradients) that the pass
-// reads, and `result`, which it writes. Aligned to tensor_alignment, the workspace to
-// workspace_alignment.
+// Device pointers for one call of run(): to those of x, filter and y (or their gradients) that the
+// pass reads, and to `result`, which it writes. Tensors are aligned to tensor_alignment, the
+// workspace to workspace_alignment.
 struct ConvolutionPointers {
   const void *x = nullptr, *filter = nullptr, *y = nullptr;
   const float* bias = nullptr;
@@ -45,8 +45,8 @@ class CudaConvolution {
   ~CudaConvolution();
   CudaConvolution(CudaConvolution&&) noexcept;
 
-  // Returns true if run() includes the bias and there is no relu; else add_bias_relu_cuda must
-  // follow.
+  // Returns true if run() computes the whole pass. False, for a forward pass with a bias or relu:
+  // call add_bias_relu_cuda() after run().
   bool is_complete() const;
   // Returns the dtype of the result: the shape's dtype. For a filter's gradient it is fp32, or the
   // shape's dtype, rounded once from the fp32 sum, if that is faster or no engine writes fp32.

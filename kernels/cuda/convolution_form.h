@@ -11,18 +11,20 @@ namespace spire {
 
 struct ConvolutionForm {
   DType result;  // dtype that the pass writes
-  bool fused;    // true: the engine adds the bias; false: a kernel after it does, and the relu
+  bool fused;    // true: the engine adds the bias, too; false: add_bias_relu_cuda() must follow
   bool product = false;  // true: a matrix product by cuBLASLt; false: a convolution by cuDNN
 };
 
-// Returns all forms, the one that fuses most and rounds least first; some may have no engine.
+// Returns all forms in order of preference (fused before unfused, then the less rounded); some may
+// have no engine.
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
 // Returns the prefix of the names of a form's engines: "fp32", "bf16", "bf16 unfused".
 std::string to_string(const ConvolutionForm& form);
 
-// Return a convolution with kernel 1x1, stride 1, no padding and one group as a product of
-// matrices, whose rows are the pixels of all images: x (N H W, C), y (N H W, O), filter (O, C).
+// Describe a convolution with kernel 1x1, stride 1, no padding and one group as a matrix product:
+// its shape, and its operands. Rows are the pixels of all images: x (N H W, C), y (N H W, O),
+// filter (O, C).
 ProductShape product_shape(const ConvolutionShape& shape, const ConvolutionForm& form);
 ProductPointers product_pointers(const ConvolutionShape& shape, const ConvolutionForm& form,
                                  const ConvolutionPointers& pointers);

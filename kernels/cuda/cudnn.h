@@ -14,7 +14,7 @@
 
 namespace spire {
 
-// The functions of cuDNN that Spire calls, of the library that is opened for the first of them.
+// Pointers to the functions of cuDNN that Spire calls. The constructor opens the library.
 struct CudnnCalls {
   const NvidiaLibrary& library = cudnn_library();
   SPIRE_LIBRARY_FUNCTION(create, cudnnCreate);
@@ -32,7 +32,8 @@ struct CudnnCalls {
 };
 const CudnnCalls& cudnn_calls();  // throws Error(device) if the library is missing or too old
 
-// Throws Error(device) with the call and cuDNN's own text unless `status` is success.
+// Throws unless `status` is success: the device's error if there is one and cuDNN failed in a run
+// (check_device), else Error(device) with the call and cuDNN's text.
 void check_cudnn(cudnnStatus_t status, const char* call);
 
 // cuDNN's tag for the C++ type of an attribute.
@@ -65,8 +66,8 @@ inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;
 template <>
 inline constexpr auto cudnn_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
 
-// A backend descriptor, whose attributes are set before it is finalized. All functions but
-// try_set() and try_finalize() throw Error(device) if cuDNN refuses.
+// A backend descriptor, whose attributes are set before it is finalized. If cuDNN refuses, all
+// functions throw Error(device), except try_set() and try_finalize().
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -86,7 +87,8 @@ class CudnnDescriptor {
     return cudnn_calls().set_attribute(get(), name, cudnn_type<T>, 1, &value) ==
            CUDNN_STATUS_SUCCESS;
   }
-  // Set attributes that are descriptors. These must be finalized already and outlive this one.
+  // Set an attribute whose value is one descriptor, or several. They must be finalized already and
+  // outlive this object.
   void link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
   void link_all(cudnnBackendAttributeName_t name, std::span<const cudnnBackendDescriptor_t> others);
 
@@ -134,14 +136,15 @@ class CudnnDescriptor {
 struct Cudnn {
   // Opens the thread's current device, for use by one thread at a time. Throws Error(device).
   Cudnn();
-  // Describes a GPU by its properties in cuDNN's JSON: all is possible but running a plan. Throws
-  // Error(device) if they are incomplete.
+  // Describes a GPU by its properties in cuDNN's JSON: plans can be made, but not run. Throws
+  // Error(device) if the properties are incomplete.
   explicit Cudnn(std::string_view properties);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
-  // Set the device in a descriptor, by the handle or by the description, if there is one.
+  // Set an attribute of a descriptor to the handle, or to the GPU's description. Each does nothing
+  // if this object has no handle, or no description.
   void set_handle(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
   void set_properties(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
 

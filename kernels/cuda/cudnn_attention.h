@@ -6,7 +6,7 @@
 
 namespace spire {
 
-// The whole tensors of a run, as ops/attention/attention.h describes them.
+// Device pointers to the whole tensors of a run, as ops/attention/attention.h describes them.
 struct AttentionPointers {
   void *qkv = nullptr, *y = nullptr, *logsumexp = nullptr;
   void *dy = nullptr, *dqkv = nullptr;  // backward only
@@ -15,14 +15,15 @@ struct AttentionPointers {
 
 class CudnnAttention {
  public:
-  // Describes a run over one share (some samples and heads) of tensors that have all samples and
-  // heads of the shape. Throws Error(device) if cuDNN refuses the graph itself.
+  // Describes a run over one share (some samples and heads): its operands are views into tensors
+  // with all samples and heads of `shape`. Throws Error(device) if cuDNN refuses the graph.
   CudnnAttention(const AttentionShape& shape, const AttentionShare& share, const Cudnn& cudnn);
-  CudnnAttention(const CudnnAttention&) = delete;  // runs point to the scalars in it
+  CudnnAttention(const CudnnAttention&) = delete;  // runs read its scalars by address
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
-  // Returns the bytes of delta_i = dy_i . y_i, at the beginning of the workspace; 0 in the forward.
+  // Returns the bytes of delta_i = dy_i . y_i, at the beginning of the workspace; 0 for a forward
+  // pass.
   size_t delta_bytes() const;
   int64_t shares() const;  // number of runs that compute the whole pass
 

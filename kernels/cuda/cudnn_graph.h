@@ -19,7 +19,8 @@ CudnnAxes transposed(const CudnnAxes& axes);     // extents or strides, the last
 
 class CudnnGraph {
  public:
-  // Adds a tensor in memory, aligned to 16 bytes, the most that engines ask for. id: unique.
+  // Adds a tensor in memory, aligned to 16 bytes, the largest alignment that engines ask for. id:
+  // unique in the graph.
   const CudnnDescriptor& tensor(int64_t id, const CudnnAxes& axes, const CudnnAxes& strides,
                                 cudnnDataType_t dtype);
   // Adds a virtual tensor: it lies between two operations and never in memory.
@@ -39,7 +40,8 @@ class CudnnGraph {
   void reduce(cudnnReduceTensorOp_t by, const CudnnDescriptor& x, const CudnnDescriptor& y);
   void reshape(const CudnnDescriptor& x, const CudnnDescriptor& y);
 
-  // Adds a descriptor, which the graph owns: another operation, or what one refers to.
+  // Adds a descriptor, which the graph owns: an operation, or an object that an operation refers
+  // to. add_operation() then makes a finished operation part of the graph.
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return parts_.emplace_back(type); }
   void add_operation(CudnnDescriptor& operation);
 

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(elementwise_threads)
   }
 }
 
-// Elements of a 16-byte load of the widest type.
+// Returns the number of elements in a 16-byte load of the widest of the types.
 template <typename... T>
 constexpr int common_width() {
   int width = 16;
@@ -58,8 +58,8 @@ void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
          in...);
 }
 
-// Returns visit(T{}, N) for the type T of `dtype`: N, an integral_constant, is the elements of a
-// 16-byte load, or 1 where rows of `width` elements do not take such packs.
+// Returns visit(T{}, N) for the type T of `dtype`: N, an integral_constant, is the number of
+// elements in a 16-byte load, or 1 if rows of `width` elements are not aligned for such loads.
 template <typename Visit>
 auto with_packs(DType dtype, int64_t width, const Visit& visit) {
   return with_any_float_type(dtype, [&](auto type) {

@@ -36,8 +36,8 @@ bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
 // Returns the index of the first candidate whose fastest run takes at most 3 % more than the
 // fastest of all; none if all fail. time(i) runs candidate i once and returns the time, or none if
-// the run fails, which excludes the candidate. Candidates take turns; the first run of each does
-// not count, and one that takes twice the best time runs no more.
+// the run fails, which excludes the candidate. Candidates take turns; the first run of each is a
+// warm-up, and a candidate that takes over twice the best time is not run again.
 std::optional<size_t> fastest(size_t candidates,
                               const std::function<std::optional<float>(size_t)>& time);
 
@@ -53,7 +53,7 @@ class EngineGroups : public Engines {
   explicit EngineGroups(std::vector<EngineGroup> groups) : groups_(std::move(groups)) {}
 
   bool recall(const std::string& name) override;
-  size_t propose(size_t most) override;  // each group has an equal share of what is left
+  size_t propose(size_t most) override;  // each group gets an equal share of what earlier ones left
   std::optional<float> time(size_t index) override;
   std::string select(size_t index) override;
 
@@ -80,7 +80,8 @@ inline bool is_native(std::string_view name) {
 // A library's engines and one native kernel, which is also the fallback if the library has none.
 class EnginesAndNative : public Engines {
  public:
-  // Returns the time of one run of the native kernel, like Engines::time. Empty if there is none.
+  // Returns the time of one run of the native kernel, like Engines::time. An empty function means
+  // that there is no native kernel.
   using TimeNative = std::function<std::optional<float>()>;
 
   EnginesAndNative(Engines& library, TimeNative time_native, std::string name = native_name)

@@ -72,7 +72,8 @@ class CudaLibraries {
   std::shared_ptr<Plans> plans_;
 };
 
-// Opens the libraries of a GPU; returns null for a CPU.
+// Opens the libraries of a GPU, which becomes the calling thread's current device; returns null for
+// a CPU. Throws Error(device).
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries::Options& options,
                                                    const CudaLibraries* same_gpu = nullptr);

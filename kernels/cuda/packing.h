@@ -14,7 +14,8 @@ namespace spire {
 // rows: number of rows of the packed form, padded with zeros; 0: as many as the parameter has.
 Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64_t rows = 0);
 
-// Returns the packing of a filter as krsc in `dtype`; empty if the plain parameter is that already.
+// Returns the one packing of a filter as krsc in `dtype`, or none if the plain parameter has the
+// same bytes: in fp32, if same_order().
 std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request);
 
 }  // namespace spire

@@ -13,8 +13,9 @@ void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void*
 
 bool same_order(const Shape& plain);  // true if krsc equals plain: C = 1 or KH KW = 1
 
-// Writes the first `filters` filters of `plain` as krsc, in `dtype`. shape: the plain shape of all
-// filters. REQUIRES: !same_order(shape).
+// Writes `filters` filters, from the first at `plain` on, as krsc in `dtype`: a Packing packs parts
+// of a parameter at a time. shape: the plain shape of the whole parameter. REQUIRES:
+// !same_order(shape).
 void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters, const float* plain,
                  void* krsc);
 

@@ -19,7 +19,7 @@ class PlanStore {
   // Returns the plan with this name (kind of device, library version, operation and engine); none
   // if there is no such file, or if it is damaged, which damaged() counts.
   std::optional<std::string> find(const std::string& name);
-  void keep(const std::string& name, std::string plan);  // for later runs, once write() writes it
+  void keep(const std::string& name, std::string plan);  // for find() from now on; write() saves it
   bool has_new() const { return !new_.empty(); }
   // Writes the new plans; before, deletes the folder's oldest files so that it has at most 256 MiB.
   // Throws Error(config) with the file and the system's reason. REQUIRES: one process at a time.
@@ -31,7 +31,7 @@ class PlanStore {
   size_t found() const { return found_; }      // plans that find() returned
   size_t damaged() const { return damaged_; }  // files that could not be used
   double seconds() const { return seconds_; }
-  // Counts the plan found last as damaged: cuDNN refuses it.
+  // Counts the plan that find() returned last as damaged, as cuDNN refuses it.
   void refuse() { --found_, ++damaged_; }
 
  private:
@@ -44,7 +44,8 @@ class PlanStore {
   double seconds_ = 0;
 };
 
-// Counts an operation in a store, unless that is null, with the time from construction on.
+// On destruction counts an operation in a store (null: does nothing), with the time since
+// construction.
 class PlanClock {
  public:
   explicit PlanClock(PlanStore* store) : store_(store) {}

@@ -38,7 +38,8 @@ class CudaProduct {
  public:
   // Uses the first algorithm of cuBLASLt's ranking that adds up in a fixed order (other algorithms
   // are left out, as their bits vary). It depends only on shape, library and kind of device.
-  // libraries: those of the thread's current device. Throws Error(device), as do the next two.
+  // libraries: those of the thread's current device. Throws Error(device), as find() and recall()
+  // do.
   CudaProduct(const ProductShape& shape, CudaLibraries* libraries);
   ~CudaProduct();
   CudaProduct(CudaProduct&&) noexcept;

@@ -1,4 +1,5 @@
-// Choices of engines (engine_choice.h): their text format, and those that one run makes and uses.
+// Choices of engines (engine_choice.h): a map of them with its text format, and the choices of one
+// run.
 #pragma once
 #include <map>
 #include <optional>

@@ -45,15 +45,15 @@ inline ResolvedConfig resolve(const GivenConfig& given) {
 // (column, array): what Python hands over, in the order of the columns.
 using NamedArrays = std::vector<std::pair<std::string, nb::ndarray<nb::ro>>>;
 
-// Views of the arrays, which must outlive them. Throws Error(data) for other dtypes than those of
-// Array, and for other devices.
+// Returns views of the arrays, which must outlive the views. Throws Error(data) for dtypes that
+// Array lacks, too many axes, and memory that is neither the host's nor CUDA's.
 std::vector<Array> arrays_of(const NamedArrays& named);
 
-// Keeps the first exception of Python code that the engine calls, since the engine turns what it
-// meets into an Error. All methods are thread-safe.
+// Keeps the first exception that Python code called by the engine raises, since the engine turns
+// every exception into an Error. All methods are thread-safe.
 class PythonError {
  public:
-  // Call it in a handler.
+  // Keeps the exception that is being handled: call it in a catch block.
   void keep();
   void rethrow_if_any();
 
@@ -62,9 +62,9 @@ class PythonError {
   std::exception_ptr first_;
 };
 
-// Runs `work` on a thread of its own without the GIL, while the calling thread looks for signals:
-// what a handler of Python raises (KeyboardInterrupt) sets `stop`, and is thrown when `work` has
-// returned. An exception in `errors` comes before what `work` throws.
+// Runs `work` on a new thread without the GIL, while the calling thread checks for signals. If a
+// signal handler of Python raises (KeyboardInterrupt), sets `stop`, and throws that exception when
+// `work` has returned. Throws an exception kept in `errors` rather than what `work` throws.
 void run_interruptible(const std::function<void()>& work, std::atomic<bool>& stop,
                        PythonError& errors);
 

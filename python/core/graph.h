@@ -13,7 +13,8 @@ namespace spire::python {
 
 nb::tuple tuple_of(const Shape& shape);
 
-// A graph while the function of a model runs; afterwards every use throws Error(config).
+// A graph that Python may use while the function of a model runs. After take_back() every use
+// throws Error(config).
 class LentGraph {
  public:
   explicit LentGraph(Graph& graph) : graph_(&graph) {}
@@ -57,7 +58,7 @@ class LentInputs {
   const ModelInputs* inputs_;
 };
 
-// What Model of Python holds.
+// What a Model object of Python holds.
 struct PythonModel {
   PythonModel(nb::callable adds_layers, std::optional<nb::callable> adds_loss,
               std::string metric_name, std::string model_name)
@@ -72,7 +73,8 @@ struct PythonModel {
   std::string name;
 };
 
-// The engine's model, which `model` outlives; `errors` keeps what its functions raise.
+// Returns the engine's form of `model`, which must outlive it. `errors` keeps what functions of
+// Python raise.
 std::shared_ptr<const Model> model_of(const PythonModel& model,
                                       const std::shared_ptr<PythonError>& errors);
 

@@ -30,7 +30,7 @@ struct PythonInitializer {
   std::string text;  // "normal(0.02)"
 };
 
-// Empty, which stands for the layer's default, if none is given.
+// Returns an empty Initializer, which means the layer's default, if none is given.
 inline Initializer initializer(const std::optional<PythonInitializer>& given) {
   return given ? given->initialize : Initializer();
 }
@@ -43,7 +43,8 @@ inline Value value_or_none(const std::optional<LentValue>& given, const LentGrap
   return given ? given->value_in(graph) : Value{};
 }
 
-// What Python gives for a parameter of a layer, and the parameter made of it.
+// Given: the type in which Python passes a parameter of a layer. make(): converts it to the
+// parameter.
 template <typename Parameter>
 struct FromPython {
   using Given = Parameter;

@@ -12,12 +12,12 @@
 
 namespace spire {
 
-// The root that determines the steps behind it. A run has one at its beginning, and one more for
-// each time that it was resumed with another config, data or libraries.
+// A root of the chain: what determines the steps after it. A run has one at its beginning, and one
+// more for each time that it was resumed with another config, other data or other libraries.
 struct RecordedRoot {
   std::string text;               // root_text()
   std::vector<uint64_t> weights;  // ParameterLayout::hashes() at its step
-  std::string value;              // the chain's behind it
+  std::string value;              // the chain's value after the root
   std::string spec = {};          // digest of what checkpoints say of the data; empty: not recorded
   int64_t weights_every = 0;      // steps between two hashes of the weights; 0: not recorded
 };
@@ -27,19 +27,19 @@ std::string text_in(const nlohmann::ordered_json& object, const char* key);
 
 std::string device_of(const RecordedRoot& root);  // "cpu" or "cuda"
 std::string data_of(const RecordedRoot& root);    // digest; empty: not recorded
-// The keys that decided the bits, with their values.
+// Returns the config keys that decided the bits, with their values.
 std::map<std::string, std::string> config_of(const RecordedRoot& root);
 
 struct AuditLog {
-  int64_t first = 0, last = 0;            // steps done before its first record, and behind its last
-  std::map<int64_t, RecordedRoot> roots;  // by the steps done before
+  int64_t first = 0, last = 0;            // steps done before the first record and after the last
+  std::map<int64_t, RecordedRoot> roots;  // by the number of steps done before the root
   std::map<int64_t, AuditRecord> records;
-  std::map<int64_t, std::string> values;  // the chain's value behind a step, without a new root
+  std::map<int64_t, std::string> values;  // by step: the chain's value after it, before a new root
   std::vector<std::string> problems;      // "step 5: ..." for each line that is not as written
 
-  // The root of the step behind `step`; null if there is none.
+  // Returns the root that determines step + 1; null if there is none.
   const RecordedRoot* root_at(int64_t step) const;
-  // The steps until the root changes, or the log ends.
+  // Returns the number of steps done when that root ends: at the next root, or at the log's end.
   int64_t end_of_root(int64_t step) const;
 };
 

@@ -45,46 +45,50 @@ class RecordedNumbers {
 std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, Replay& replay);
 
 struct AuditSegment {
-  int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed
+  int64_t from = 0, to = 0;  // steps done at its start (a checkpoint's, or 0) and end
 };
 
 struct SegmentAudit {
   AuditSegment segment = {};  // as far as it was replayed
-  RootCheck root = {};        // of all roots that it passed: a run's (a), and what is here
+  RootCheck root = {};        // what differs here from the roots that it passed
   // Between the run (a) and the replay (b); none: all is equal.
   std::optional<TensorDifference> difference = {};
-  // Between two further replays, side by side: none if they agree, and so the run's record or
-  // checkpoint is at fault; else this machine is not reproducible, and this names the tensor.
+  // Where two further replays, made if `difference` is set, differ. None: they agree, so the run's
+  // record or checkpoint is at fault. Else this machine is not reproducible.
   std::optional<TensorDifference> replays = {};
   bool passed() const { return !difference && !root.other_run; }
 };
 
-// The hooks of each replay of an audit: 0 is compared with the record, 1 and 2 with each other.
+// Returns the hooks of a replay of an audit: replay 0 is compared with the record, 1 and 2 with
+// each other.
 using AuditHooks = std::function<ReplayHooks(int replay)>;
 
-// Writes nothing. One thread at a time calls the methods of an object.
+// Writes no files. Used by one thread at a time.
 class RunAuditor {
  public:
-  // overrides: config keys for the replays. They run on all devices here of the run's kind, unless
-  // one of these keys is `devices`. Throws Error(config), Error(checkpoint).
+  // overrides: config keys for the replays. Unless they set `devices`, replays run on all devices
+  // of this machine that are of the run's kind. Throws Error(config), Error(checkpoint).
   RunAuditor(const std::filesystem::path& directory, const std::vector<std::string>& overrides);
   RunAuditor(const RunAuditor&) = delete;
   RunAuditor& operator=(const RunAuditor&) = delete;
 
   const AuditLog& log() const { return log_; }
   RunCheck check() const { return check_run(log_, run_, lines_, numbers_.index()); }
-  // Recorded steps that no replay can reach: before the first checkpoint of a run that went on in
-  // another directory, and from a rollback to the next checkpoint.
+  // Returns the recorded steps that no replay can reach: those before the first checkpoint here of
+  // a run that was resumed from another directory, and those from a rollback to the next
+  // checkpoint.
   std::vector<AuditSegment> unreachable() const;
 
-  // from: a step, 0 or that of a checkpoint, or the path of a checkpoint. steps: the most to
-  // replay; 0: to the end of the record, or to where the run rolled back. Throws Error(config).
+  // Returns the segment that begins at `from`: 0, the step of a checkpoint, or the path of one.
+  // steps: the most to replay; 0: to the end of the record, or to where the run rolled back. Throws
+  // Error(config).
   AuditSegment segment(const std::string& from, int64_t steps);
-  // `count` segments, or all there are, from different checkpoints or the beginning to the next
-  // one, chosen by the seed. steps: the most of each; 0: any. Throws Error(config) without any.
+  // Returns `count` segments chosen by the seed, or all if there are fewer; each goes from a
+  // different checkpoint (or the beginning) to the next. steps: the most of each; 0: no limit.
+  // Throws Error(config) if there is no segment.
   std::vector<AuditSegment> random_segments(int64_t count, int64_t steps, uint64_t seed) const;
 
-  // Throws what a replay throws.
+  // Replays a segment and compares it with the record. Throws what a replay throws.
   SegmentAudit audit(AuditSegment segment, const AuditHooks& hooks = {}) const;
 
  private:

@@ -21,7 +21,7 @@ struct RunCheck {
   // summary.json, checkpoints that are damaged, of another step or run, or whose weights, config or
   // names are not those of the chain.
   std::vector<std::string> problems;
-  int64_t checkpoints = 0, metrics = 0;  // how many fit
+  int64_t checkpoints = 0, metrics = 0;  // how many fit; metrics: lines of metrics.jsonl
 };
 using MetricsKey = std::pair<MetricsLine::Kind, int64_t>;  // kind and step
 using MetricsIndex = std::map<MetricsKey, const MetricsLine*>;

@@ -18,24 +18,25 @@ struct BenchOptions {
   RoundOptions timed = {};
   std::string data = "synthetic";  // synthetic | real
   std::string output = {};         // folder of the report; empty: runs/bench/TIME
-  bool overwrite = false;          // a report that is in the folder
+  bool overwrite = false;          // replace a report that is in the folder
   bool no_ceilings = false;
   bool ops = false;                        // time each op instead of runs
   std::vector<std::string> compared = {};  // two files bench.json: compare them instead
-  std::vector<int64_t> predicted = {};     // devices whose speed to predict, from runs on one
-  std::string link = {};                   // between them: parse_link()
+  std::vector<int64_t> predicted = {};     // numbers of devices whose speed to predict
+  std::string link = {};                   // between these devices, for parse_link()
   int64_t started = 0;                     // bench-worker: steady_clock in ns, when it was started
 };
 
-// Times the variants of a config, each in rounds of runs in processes of their own, prints the
-// tables and writes the report as it goes on. Runs that fail are reported in it, and the others go
-// on. Returns the exit code. Throws Error(config) for options that do not fit, Error(unexpected) if
-// no variant could run or strong scaling has trained different bits, Error(interrupted) on a
-// signal.
+// Times the variants of a config: each round of a variant is a run in processes of its own. Prints
+// the tables and writes the report; bench.json is written after each run, too. A variant that fails
+// is reported, and the others go on. Returns the exit code. Throws Error(config) for options that
+// do not fit, Error(unexpected) if no variant could run or strong scaling has trained different
+// bits, Error(interrupted) on a signal.
 int bench_scaling(const RunConfig& config, const Arguments& arguments);
 
-// Times each op of a step on one device (or the first of the counts) beside its roofline, in this
-// thread, which stays on that device's cores. Returns a table. Throws as train().
+// Times each op of a step beside its roofline, on as many devices as the first of the counts
+// (default: one). Runs in this process and binds the calling thread to those devices' cores.
+// Returns a table. Throws as train().
 std::string bench_ops(const RunConfig& config, const BenchOptions& options);
 
 }  // namespace spire

@@ -27,7 +27,7 @@ struct RunRecords {
   std::map<int64_t, StepRecord> steps;
   std::map<int64_t, std::filesystem::path> checkpoints;  // by step
   std::optional<AuditLog> log;                           // none: the run kept no chain
-  int64_t steps_per_epoch = 0;  // as the newest checkpoint shows; 0: none is of a whole epoch
+  int64_t steps_per_epoch = 0;  // from the newest checkpoint; 0: it has finished no epoch
 };
 
 // overrides: config keys that both runs are to have, such as "devices=cpu". Throws Error(config),
@@ -39,13 +39,13 @@ RunRecords read_run_records(const std::filesystem::path& directory,
 // starting weights (init) included. Devices, strategy and the like do not matter.
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b,
                                             const BitContext& context = {});
-BitContext common_context(const RunRecords& a, const RunRecords& b);  // as their chains have it
+BitContext common_context(const RunRecords& a, const RunRecords& b);  // devices, from their chains
 
 // A step that both runs record.
 struct StepDifference {
   int64_t step = 0;
   StepRecord a, b;
-  std::optional<TensorDifference> chained = {};  // what of it the chains show
+  std::optional<TensorDifference> chained = {};  // where in the step, if chains show it
 };
 
 struct RecordComparison {
@@ -60,11 +60,12 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b);
 
 // Returns the first element of two states at `step` that differs in bits, in the order of the
 // groups, of "weights fc1.weight" or "momentum of fc1.weight"; none if the states are equal.
-// Optimizer state that only one of them has is none: its run trained what the other had frozen.
+// Optimizer state that only one of them has is no difference: its run trained what the other had
+// frozen.
 std::optional<TensorDifference> first_difference(int64_t step, const SavedTensors& a,
                                                  const SavedTensors& b);
 
-// Several lines. empty: the same as the other's.
+// Returns several lines. configs: of config_differences().
 std::string to_text(const RunRecords& a, const RunRecords& b,
                     const std::vector<std::string>& configs, const RecordComparison& comparison);
 

@@ -23,10 +23,10 @@
 
 namespace spire {
 
-// How a program takes part in replays. Tests make a replay faulty: on a CPU an observer sees the
-// tensors where they lie, before the next kernel reads them.
+// Callbacks of a replay. Tests use them to make a replay faulty: on a CPU an observer gets the
+// tensors' own memory, before the next kernel reads it.
 struct ReplayHooks {
-  TensorObserver* observer = nullptr;  // of all tensors, those of inspected steps too
+  TensorObserver* observer = nullptr;  // sees all tensors, also of inspected steps; null: none
   // After each step, and once before the first. done: number of steps.
   std::function<void(int64_t done, TowerTrainer&)> after_step = {};
 };
@@ -42,13 +42,15 @@ class Replay {
 
   int64_t step() const { return step_; }  // steps done
   int64_t towers() const { return setup_->placement.towers; }
-  // Trains a step. Throws Error(config) where the run rolled back, as it left out earlier samples.
+  // Trains a step. Throws Error(config) at a step where the run rolled back: a replay cannot follow
+  // it.
   StepOutcome next();
-  // The same; returns what the run's chain records of it, and the hashes of the weights if asked.
+  // The same; returns what a chain records of the step. weights: true adds the hashes of the
+  // weights.
   AuditRecord next_record(bool weights);
-  // Shows the tensors of the step that next() will train.
+  // Computes the step that next() will train, without an update, and shows its tensors.
   void inspect(TensorObserver& observer);
-  // Returns the samples of a tower in that step.
+  // Returns the indices of a tower's samples in the step that next() will train.
   std::vector<int64_t> samples(int tower);
 
   uint64_t hash() { return trainer_->parameter_hash(); }
@@ -56,10 +58,11 @@ class Replay {
   const ParameterLayout& layout() const { return trainer_->layout(); }
   const RunSetup& setup() const { return *setup_; }
   const SavedTensors& state();  // the present one, valid until another method is called
-  // What a checkpoint of the present state says, but for evaluations and the chain.
+  // Returns what a checkpoint of the present state says, without evaluations and the chain.
   StateMetadata metadata();
   LoadedCheckpoint checkpoint();  // of the present state, in memory
-  // The task's metric of the newest step, and its weights on data of the run.
+  // metric(): the task's metric of the newest step. evaluate(): of the present weights, on data of
+  // the run.
   MetricValue metric() const { return metric_; }
   int64_t samples_seen() const { return samples_seen_; }
   EvalReport evaluate(const Dataset& data);
@@ -75,7 +78,7 @@ class Replay {
   std::optional<LoadedCheckpoint> from_;
   Observer silent_;
   std::unique_ptr<RunSetup> setup_;
-  std::unique_ptr<BatchLoader> data_;  // before the trainer, which reads it; so are these
+  std::unique_ptr<BatchLoader> data_;  // before the trainer, which reads it; so is the next
   std::map<const Dataset*, std::unique_ptr<BatchLoader>> evaluated_;
   std::unique_ptr<TowerTrainer> trainer_;
   std::optional<Schedule> schedule_;

@@ -16,9 +16,9 @@ namespace spire {
 
 struct TensorDifference {
   int64_t step = 0;            // the weights after step - 1 are equal
-  int tower = -1;              // -1: the tensor is no tower's, but one of the state after the step
+  int tower = -1;              // -1: the tensor is of the state after the step
   std::string tensor = {};     // "conv2d of conv1", "gradient of fc1.weight, by matmul"
-  std::string element = {};    // coordinates of the first that differs; empty: none compare
+  std::string element = {};    // coordinates of the first that differs; empty: no element
   std::string a = {}, b = {};  // its values, or what there is in their place
   std::string note = {};       // what more is known: the sample in the row
 };
@@ -70,8 +70,8 @@ class ReplayPair {
   Replay a_, b_;
 };
 
-// Replays both from their beginning to the step before, and locates the difference in this one.
-// REQUIRES: their states are equal until then.
+// Replays both from their starts to step - 1, and locates the difference in `step`. REQUIRES: their
+// states are equal until then.
 TensorDifference locate_difference(const ReplayStart& a, const ReplayStart& b, int64_t step);
 
 // Replays both through `step`, and locates the first difference; none if they are equal.

@@ -20,33 +20,34 @@ struct TableColumnFacts {
   std::string role;  // target, feature, left out; empty: unknown
 };
 
-// Returns all columns of the training file; empty where the data is no table. Of the roles it knows
-// the target's. Throws Error(config) and Error(data) as opening the table does, but not for what
-// its fields hold.
+// Returns all columns of the training file; empty if the data is no table. Sets the role of the
+// target alone; set_roles() sets the others. Throws Error(config) and Error(data) as opening the
+// table does, except for contents of fields.
 std::vector<TableColumnFacts> table_facts(const DataConfig& config);
 
-// A table of a folder whose test file lacks one column of the training file: data of a competition,
-// where that is to be predicted.
+// A folder of tables whose test file lacks one column of the training file, as in a competition
+// where that column is to be predicted.
 struct UnlabelledTest {
   std::filesystem::path train, test;
   std::string column;
-  bool last = false;  // it is the last one of the training file
+  bool last = false;  // the column is the last one of the training file
 };
 
 std::optional<UnlabelledTest> find_unlabelled_test(const DataConfig& config);
 
-// Sets the roles of the others by what a run makes of the table.
+// Sets the roles that are empty, by how a run uses the columns; without a header does nothing.
 void set_roles(const SampleSpec& spec, std::vector<TableColumnFacts>& columns);
 
 struct DatasetFacts {
   DatasetDescription data;
   std::vector<TableColumnFacts> table = {};
-  std::string refused = {};  // why a run refuses the table; `data` then has its name alone
+  std::string refused = {};  // why a run refuses the table: then `data` has only its name
   std::string json = {};     // all of this as one JSON object
 };
 
 // Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(config) and
-// Error(data), the latter not for a table whose columns can be told.
+// Error(data); for a table whose columns are known, `refused` has the text of an Error(data)
+// instead.
 DatasetFacts dataset_facts(const DataConfig& config);
 
 }  // namespace spire

@@ -14,9 +14,9 @@ namespace spire {
 
 std::string cores_line();  // the cores that this process may use
 
-// Returns a line for each GPU that this process may use, their software's versions, and what is
-// wrong with them: "problem  " ends runs on GPUs, "note     " slows them or is untested. Each has
-// its remedy. Starts CUDA in this process, which may take seconds.
+// Returns a line for each GPU that this process may use, lines with the versions of their software,
+// and lines with what is wrong and its remedy: "problem  " if it ends runs on GPUs, "note     " if
+// it slows them or is untested. Starts CUDA in this process, which may take seconds.
 std::vector<std::string> gpu_lines();
 
 // Returns whether this build has CUDA and finds GPUs, and the versions of CUDA's libraries: the

@@ -92,12 +92,13 @@ struct DiskTrial {
   double written_per_s = 0, read_per_s = 0;  // bytes; 0: not known
 };
 
-// Writes a temporary file into the folder, or the nearest that exists, with the data on the disk
-// at the end, reads it and removes it. The system's cache is dropped between both where it can be:
-// on a disk in memory the file is read from memory.
+// Writes a temporary file into the folder, or its nearest parent that exists, syncs it to the disk,
+// reads it and removes it. Drops it from the system's cache before it reads, which has no effect on
+// a disk in memory.
 DiskTrial try_disk(const std::filesystem::path& folder, const TrialLimits& limits = {});
 
-// need: of the config's run; none without a config. Topics: disk_space, disk_speed.
+// need: what checkpoints of the config's run need; none without a config. Topics: disk_space,
+// disk_speed.
 Findings check_disk(const DiskTrial& trial, const std::optional<CheckpointNeed>& need);
 
 struct Hdf5Trial {
@@ -109,7 +110,7 @@ struct Hdf5Trial {
 
 // Reads rows of the largest dataset of the file, in order.
 Hdf5Trial try_hdf5(const std::filesystem::path& file, const TrialLimits& limits = {});
-// Makes a small file in the folder, or the nearest that exists, reads and removes it.
+// Makes a small file in the folder, or its nearest parent that exists, reads and removes it.
 Hdf5Trial try_made_hdf5(const std::filesystem::path& folder, const TrialLimits& limits = {});
 
 // Topic: hdf5.

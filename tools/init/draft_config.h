@@ -1,5 +1,5 @@
-// Writes a config for data: its format by the names of its files, and the model, sizes, batch and
-// learning rate that follow from it.
+// Drafts a config for given data: recognizes the format by the names of the files, and chooses
+// model, sizes, batch and learning rate.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -21,7 +21,7 @@ RecognizedData recognize_data(const std::filesystem::path& path);
 // A config as text: keys in an order for readers, each with the reason for its value.
 class ConfigDraft {
  public:
-  void note(std::string text);  // a comment of its own at the head
+  void note(std::string text);  // adds a comment line at the head
   // path: "optimizer.lr"; keys of a section follow each other. value: YAML. why: may be empty.
   void set(std::string path, std::string value, std::string why = {});
   std::string text() const;
@@ -36,10 +36,10 @@ class ConfigDraft {
 
 // Recognizes the format of the data by the names of its files, opens it, and returns a config as
 // YAML with the reasons as comments. data: a file or a folder. model: a name of model_names(), or
-// auto. target: column of a table, by name or number; empty: the last one. words: keys that say
-// how the data is read, as on a command line (data.csv.decimal=comma); they are in the config.
-// Throws Error(config) for data whose format is not recognized and for other keys, and what the
-// dataset throws, of a table with its columns.
+// auto. target: column of a table, by name or number; empty: the last one. words: keys that say how
+// the data is read, as on a command line (data.csv.decimal=comma); they go into the config. Throws
+// Error(config) for data whose format is not recognized and for words with other keys, and what
+// opening the dataset throws, for a table with a list of its columns.
 std::string draft_config(const std::filesystem::path& data, const std::string& model = "auto",
                          const std::string& target = "",
                          const std::vector<std::string>& words = {});

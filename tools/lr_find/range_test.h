@@ -36,28 +36,28 @@ struct RangeTest {
   // Weight of the past in the moving average of the losses, which is corrected for its beginning as
   // in Adam: s = sum of smoothing^(k - i) loss_i / sum of smoothing^(k - i).
   static constexpr double smoothing = 0.95;
-  // The test ends early where the smoothed loss is so many times the lowest.
+  // The test ends early if the smoothed loss is more than this many times its lowest value.
   static constexpr double blow_up = 4;
 
   std::vector<RangePoint> points;
   std::string ended;  // why it ended early; empty: it did not
-  // Rate at the lowest smoothed loss, and where that falls most quickly per decade of the rate.
-  // Empty where the smoothed loss never fell.
+  // Rate at the lowest smoothed loss, and rate at which the smoothed loss falls most per decade of
+  // the rate. Empty if the smoothed loss never fell.
   std::optional<double> lowest, steepest;
-  // Runs of as many steps at a tenth of the lowest rate and at less, from the same weights. Empty
-  // where there is no lowest, and where the test was stopped.
+  // Runs of as many steps from the same weights, each at a constant rate: a tenth of `lowest`, and
+  // less. Empty if `lowest` is empty or the test was stopped.
   std::vector<RateTrial> trials;
   double scaling = 1;  // what lr.scaling multiplies optimizer.lr by
 
-  // The rate of the best trial, as optimizer.lr; without trials a tenth of the lowest. Empty where
-  // there is neither.
+  // Returns the rate of the best trial as a value of optimizer.lr (before lr.scaling); if no trial
+  // has a finite loss, a tenth of `lowest`. Empty without `lowest`.
   std::optional<double> suggested() const;
 };
 
 // Trains from the initial weights of the config, at the rates low (high / low)^(i / (steps - 1)),
-// without schedule, and then makes the trials; the weights are not kept. on_step is called in all.
-// The numbers are the same on any devices with the same towers. Blocks; any thread. Throws as
-// Trainer, and Error(config) for options out of range.
+// without schedule, and then makes the trials; the weights are not kept. on_step is called in the
+// trials, too. The numbers are the same on any devices with the same towers. Blocks until the end;
+// any thread may call it. Throws as Trainer, and Error(config) for options out of range.
 RangeTest test_range(const RunConfig& config, const RangeTestOptions& options);
 
 std::string to_csv(const RangeTest& test);  // step,lr,loss,smoothed

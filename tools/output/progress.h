@@ -18,12 +18,12 @@ namespace spire {
 // Prints progress and warnings on stderr, if --quiet and --log-level allow, and results on stdout.
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
 
-// Adds the writers of the run's files to the console, unless it is a dry run, and what answers
-// Prometheus and browsers. Throws Error(config) where an address cannot be used.
+// Returns the console with the writers of the run's files (not in a dry run) and the HTTP server
+// for Prometheus and browsers. Throws Error(config) if an address cannot be used.
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config);
 
 // Returns "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes are shown as MiB and the like.
-// begun: the amount that was done when the time `seconds` began. While the rate is 0, eta is "-".
+// begun: the amount that was done `seconds` ago, when work began. While the rate is 0, eta is "-".
 std::string progress_text(const WorkProgress& progress, int64_t begun, double seconds);
 
 // On a terminal, rewrites one line ten times per second; else writes a line every `every_seconds`.

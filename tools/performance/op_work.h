@@ -1,6 +1,6 @@
 // The work of each op of a graph, floating-point operations and bytes, as the roofline model counts
 // it (Williams, Waterman, Patterson: "Roofline: an insightful visual performance model for
-// multicore architectures", 2009). Estimated and measured times of ops stand beside it.
+// multicore architectures", 2009). Reports compare estimated and measured times of ops with it.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ struct OpWork {
   std::string layer, op;  // layer: as `trainer plan` names it; empty if the op has no weights
   std::string shapes;     // "64x28x28x16, 32x3x3x16 -> 64x28x28x32"
   Pass pass = Pass::forward;
-  DType type = DType::f32;  // it computes in: that of its 16-bit tensors, if it has any
+  DType type = DType::f32;  // it computes in: that of its 16-bit tensors, else fp32
   double flops = 0;         // 2 per multiply-add; 0 for ops without products
   double bytes = 0;         // read and written
 
@@ -34,7 +34,7 @@ std::vector<OpWork> work_of(const Graph& graph, const std::vector<ParameterGradi
 struct Roofline {
   double fp32 = 0, bf16 = 0, fp16 = 0;  // FLOP/s in each type; 0: unknown
   double bytes_per_s = 0;               // read and written; 0: unknown
-  // Shares of the FLOP/s that products reach, those in convolutions and in attention.
+  // Shares of the FLOP/s that matrix products, convolutions and attention reach.
   double product = 1, convolution = 1, attention = 1;
   double launch_seconds = 0;  // of a kernel
 

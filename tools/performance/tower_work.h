@@ -1,5 +1,5 @@
 // The graph of a run's tower (a share of the global batch) without a device: shapes, FLOPs and
-// buckets are the same on all of them.
+// buckets are the same on all devices.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,9 +27,9 @@ struct TowerWork {
   double flops_per_sample() const;  // 2 per multiply-add
 };
 
-// once: without what memory.recompute repeats.
+// once: without the ops that memory.recompute repeats.
 TowerWork tower_work(const RunSetup& setup, bool once = false);
-// Of the config on one CPU device. Throws as train() does before its first step.
+// The same for the config on one CPU device. Throws as train() does before its first step.
 TowerWork tower_work(const RunConfig& config, bool once = false);
 
 }  // namespace spire

@@ -22,12 +22,12 @@ class PredictionInputs {
                    const Arguments& arguments, bool all_test, InputFiles& files);
 
   InputRows& rows() { return *rows_; }
-  // Takes a row of which the outputs are not finite: throws Error(diverged), or with --on-error
-  // skip says that it is left out.
+  // Call it for a row whose outputs are not finite: throws Error(diverged), or with --on-error skip
+  // warns that the row is left out.
   void take_diverged(const RowOrigin& origin);
   // Warns of inputs that were left out. read: number of rows read; throws Error(data) if it is 0.
   void finish(int64_t read) const;
-  // Prints what the predictions of inputs with a truth are worth, if --log-level allows.
+  // Prints the text of a TruthSummary, if --log-level allows.
   void tell(const std::string& truth) const;
 
  private:

@@ -1,5 +1,5 @@
 // Formats predictions as text, one row per sample: a class with its probabilities, or values; and
-// says how well they meet the truth, for rows whose input says it.
+// says how well they match the truth (the true class or values), for rows whose input has it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,12 +16,12 @@ namespace spire {
 struct RowFormat {
   bool json = false;
   bool files = false;  // the inputs are files: rows have `input` and `row` instead of `sample`
-  bool truth = false;  // rows have a truth, whatever the first one says
+  bool truth = false;  // rows have a column of the truth, even if the first has none
 };
 
 // CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
-// files "input,row,class,...". With format.truth, or where the first input says what it is, the
-// column truth (a class's name) or truth_0,... is the last. Names are quoted as RFC 4180 says.
+// files "input,row,class,...". With format.truth, or if the first row has a truth, the last column
+// is truth (a class's name), or the last ones are truth_0,... Names are quoted as RFC 4180 says.
 // JSON: a list of objects with the same keys. text() returns what was added since its last call,
 // finish() the end.
 class PredictionRows {
@@ -64,7 +64,7 @@ class TruthSummary {
   int64_t rows() const { return rows_; }  // with a truth
   // Returns "loss 0.2713 accuracy 0.9200 of 200 samples": of classes the cross entropy, where the
   // run's loss is that alone, and the share whose largest output is the truth; of values the RMSE
-  // over all of them. These are the numbers of `trainer eval`, but for rounding. "" without rows.
+  // over all of them. These are the numbers of `trainer eval`, up to rounding. "" without rows.
   std::string text() const;
 
  private:

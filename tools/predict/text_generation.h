@@ -24,10 +24,10 @@ class TextGeneration {
   // Both throw Error(data) for a prompt with a character that the vocabulary lacks, unless
   // --unknown is skip. Writes the prompt and what follows it, each token as soon as it is drawn.
   void write_text(const std::string& prompt, TextOutput& output) const;
-  // Writes texts together, as many as the generator has places, and a line of JSON for each prompt,
-  // in their order, as soon as its text and those before it are complete. A text is that of
-  // write_text(): it does not depend on the other prompts. stream: lines with parts of all texts as
-  // they come, and one at the end of each, in place of these.
+  // Generates texts together, TextOptions::texts at a time, and writes a line of JSON for each
+  // prompt, in the order of the prompts, as soon as its text and all before it are complete. A text
+  // is that of write_text(): it does not depend on the other prompts. stream: instead writes a line
+  // for each part of a text as it comes, and one at the end of each text.
   void write_texts(const std::vector<std::string>& prompts, bool stream, TextOutput& output) const;
 
  private:

@@ -40,8 +40,8 @@ struct AttemptEnd {
 struct AttemptSetup {
   std::vector<std::string> words;        // arguments of all processes
   std::vector<Variable> variables = {};  // and environment variables
-  int ranks = 0;                         // number of processes; 0: one that is not given a rank
-  bool handles_signals = false;          // they make a StopSignals: what comes before waits for it
+  int ranks = 0;                         // number of processes; 0: one process without a rank
+  bool handles_signals = false;          // they make a StopSignals; earlier signals wait for it
   std::vector<int> cores = {};           // as ChildSetup has them
   std::vector<Streams> streams = {};     // of each process; empty: this process's
 };
@@ -50,9 +50,9 @@ class Attempt {
  public:
   Attempt(const AttemptSetup& attempt, BlockedSignals& signals);  // starts the processes
 
-  // Passes signals on to the processes and returns when all have ended. After the first failure the
-  // others have 2 s to end by themselves. SIGTERM then ends those that still wait for it to join,
-  // and lets the others save what they have; after 12 s all are killed.
+  // Passes signals on to the processes and returns when all have ended. After a process fails, the
+  // others have 2 s to end by themselves. SIGTERM then ends those that are still waiting for all
+  // ranks to join, and makes the others save a checkpoint; 12 s after the failure all are killed.
   AttemptEnd wait();
 
  private:

@@ -39,9 +39,9 @@ struct ExitStatus {
 };
 std::string to_string(const ExitStatus& status);  // "rank 2 was killed by signal 9 (Killed)"
 
-// The child shares this process's stdin, stdout and stderr unless its setup says otherwise. The
-// kernel kills it when the thread that started it ends, so start it on a thread that lives as long
-// as the process.
+// The child shares this process's stdin, stdout and stderr unless its setup says otherwise; the
+// variable SPIRE_DEVICES is empty in it. The kernel kills it when the thread that started it ends,
+// so start it on a thread that lives as long as the process.
 class ChildProcess {
  public:
   explicit ChildProcess(ChildSetup setup);  // throws Error(device) if fork() fails
@@ -73,8 +73,8 @@ class CapturedOutput {
   Descriptor descriptor_;  // a memfd
 };
 
-// Returns the message of the last line "error[6]: ..." in what it wrote to stderr; empty if there
-// is none.
+// Returns the message of the last line "error[6]: ..." in `err`, what a process wrote to stderr;
+// empty if there is none.
 std::string reported_error(const std::string& err);
 
 }  // namespace spire

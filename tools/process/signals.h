@@ -9,8 +9,8 @@
 
 namespace spire {
 
-// Ask the program to stop. Batch systems send each of the last three some time before they kill a
-// job; SIGXCPU also comes from the system, at the soft limit on processor time.
+// Signals that ask the program to stop. Batch systems send each of the last three some time before
+// they kill a job; SIGXCPU also comes from the system, at the soft limit on processor time.
 inline constexpr std::array stop_signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
 
 // Handles stop_signals while it lives; at most one object at a time.
@@ -18,8 +18,8 @@ inline constexpr std::array stop_signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SI
 // - After it the first signal sets flag() and prints `note` on stderr; a second SIGINT ends the
 //   process with exit code 130. With an empty note nothing is printed in either case.
 // - SIGHUP stays ignored if it was ignored when the program started (nohup).
-// - A signal that came while it was blocked, as a supervisor starts its processes
-//   (BlockedSignals::mask_until_handled()), comes now.
+// - A signal that arrived while it was blocked is delivered when the object is made: a supervisor
+//   starts its processes with blocked signals (BlockedSignals::mask_until_handled()).
 class StopSignals {
  public:
   static constexpr std::string_view saving =
@@ -32,8 +32,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   void begin_work();  // any thread; later calls do nothing
-  // The exit code is known: signals do nothing from here to the end of the process, those of which
-  // a BlockedSignals has not been told, too.
+  // Call it when the exit code is known: from then on signals do nothing, also those that are
+  // pending because a BlockedSignals has not received them.
   static void end_work();
   const std::atomic<bool>* flag() const;
 
@@ -59,7 +59,7 @@ class BlockedSignals {
   bool stopped_before(Deadline deadline);
 
   const sigset_t& mask_before() const { return before_; }  // mask for child processes
-  // The same for those that make a StopSignals: its signals wait until then.
+  // The mask for child processes that make a StopSignals: stop_signals stay pending until they do.
   sigset_t mask_until_handled() const;
 
  private:

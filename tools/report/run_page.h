@@ -53,8 +53,8 @@ ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& 
 // it has the pairs that are most often taken for each other in place of the counts.
 nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
-// What views.report (engine/observe/page/report.js) draws. REQUIRES: at least one run. confusion: of
-// the only run; null: the page says how to get one, if its task has classes.
+// What views.report (engine/observe/page/report.js) draws. REQUIRES: at least one run. confusion:
+// of the only run; null: the page says how to get one, if its task has classes.
 nlohmann::json report_json(const std::vector<RunFiles>& runs,
                            const ConfusionMatrix* confusion = nullptr);
 std::string report_html(const std::vector<RunFiles>& runs,

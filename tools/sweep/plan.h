@@ -1,6 +1,6 @@
 // A sweep: a config trained at each point of a grid over its keys, several runs at a time
-// (docs/running.md). This header has the points; slots.h says where their runs train, and
-// results.h what came of them. A program starts the runs. Messages name options as `trainer
+// (docs/running.md). This header has the points, slots.h the devices on which their runs train,
+// runs.h starts the runs, and results.h has what came of them. Messages name options as `trainer
 // sweep` does. Any thread may call all functions.
 #pragma once
 #include <cstdint>
@@ -35,23 +35,25 @@ struct SweepPoint {
   int64_t towers = 1, tower_threads = 1;
 };
 
-// Returns the config of the first point, whose devices stand for those of all, as they are no axis.
+// Returns the config of the first point. All points have its `devices`, which cannot be an axis.
 // Throws Error(config).
 RunConfig first_config(const SweepRequest& request);
 
-// Returns the points in the order of the grid. Towers that the config leaves open are as many as
-// the devices that it names; tower_threads as many as the smallest slot has cores for. Throws one
-// Error(config) for a config that no run could have, and for two points that are the same run.
+// Returns the points in the order of the grid. If the config does not set towers, there are as many
+// as it names devices; if it does not set tower_threads, the towers divide the cores of the
+// smallest slot (one thread on a GPU). Throws Error(config) for a config that no run could have,
+// for two points that are the same run, and for too many points.
 std::vector<SweepPoint> sweep_points(const SweepRequest& request,
                                      const std::vector<SweepSlot>& slots);
 
-// Throws Error(config) if two points would answer at the same port while runs of several slots are
-// under way: monitor.prometheus, monitor.serve.
+// Throws Error(config) if two points have the same port in monitor.prometheus or monitor.serve, and
+// there are several slots, so that their runs may overlap.
 void refuse_shared_ports(const std::vector<SweepPoint>& points,
                          const std::vector<SweepSlot>& slots);
 
-// Returns in what the results of `here` and `there` must differ: lines such as "optimizer.lr: 0.1
-// in the folder, 0.2 now". Empty if they train the same.
+// Returns the differences between the points recorded in the folder (`there`) and those of now
+// (`here`) that change results: lines such as "optimizer.lr: 0.1 in the folder, 0.2 now". Empty if
+// they train the same.
 std::vector<std::string> sweep_differences(const std::vector<SweepPoint>& there,
                                            const std::vector<SweepPoint>& here);
 

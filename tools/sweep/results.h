@@ -24,13 +24,13 @@ struct PointResult {
   std::string message = {};  // why it did not end well
   // The rest is of summary.json; steps 0: the run has written none.
   int64_t steps = 0;
-  // Of the last evaluation; none: there was none. best_by's where that was recorded, else the
-  // task's.
+  // Metric of the last evaluation: best_by if it was recorded, else the task's; none: no
+  // evaluation.
   std::optional<MetricValue> last = {};
   std::optional<MetricValue> test = {};  // likewise, of the test data; only with validation data
   bool held_out = false;                 // whether evaluations are of validation data
   Metric best_by = Metric::accuracy;     // which decides what is best
-  BestConfig order = {};                 // the run's config of that
+  BestConfig order = {};                 // best.* of the run's config
   double best = 0, loss = 0;             // best: of best_by; loss: of the last evaluation
   double train_loss = 0, samples_per_s = 0, seconds = 0;
   std::string hash = {};  // of the parameters
@@ -40,9 +40,8 @@ struct PointResult {
 };
 
 // run: its output folder. Reads summary.json there, and config.yaml for what is best. State and
-// message say how the run ended: done, diverged or interrupted. A run without a summary.json that
-// can be read as one counts as interrupted. Throws Error(config) for a summary.json that cannot be
-// read.
+// message say how the run ended: done, diverged or interrupted. A run whose summary.json is missing
+// or malformed counts as interrupted. Throws Error(config) if the system cannot read the file.
 PointResult read_point_result(const std::filesystem::path& run);
 
 std::string state_text(const PointResult& result);  // "done", "failed (6)"
@@ -59,10 +58,10 @@ struct SweepReport {
   std::vector<PointResult> results;  // one for each point
 };
 
-// One line for each point, the best first, with the values of the axes by the last words of their
-// keys, the figure of the test data where there is one, the best and the last one, loss, speed,
+// One line for each point, the best first: the values of the axes (under the last words of their
+// keys), the metric on the test data if there is any, the best and the last metric, loss, speed,
 // parameter hash and state; then the messages of runs that failed. Headings name metric and data;
-// the cells do, where runs differ in them.
+// if runs differ in them, the cells do.
 std::string sweep_table(const SweepReport& report);
 
 // RFC 4180, with the columns point, each axis by its key, state, exit, message, metric (of `last`),

@@ -24,8 +24,8 @@ class SweepRuns {
     std::function<void()> on_result = {};  // the report has one more result
   };
 
-  // Takes the results of runs that have ended earlier from their folders. All arguments outlive
-  // this; each run is a process of this program, which dies with it.
+  // Reads the results of runs that ended in an earlier call of the command from their folders. All
+  // arguments must outlive this object. Each run is a child process, which dies with this one.
   SweepRuns(SweepReport& report, const std::vector<SweepSlot>& slots, const SweepFolder& folder,
             BlockedSignals& signals, Options options);
 

@@ -31,22 +31,22 @@ struct SlotRequest {
   int64_t jobs = 0;                       // number of slots
 };
 
-// What a wait for idle GPUs (auto:N) calls; both are set.
+// Callbacks of a wait for idle GPUs (auto:N); both must be set.
 struct SlotQueue {
   std::function<bool(double seconds)> wait;        // sleeps; returns false to give up
   std::function<void(std::string_view line)> say;  // what it waits for; warnings
 };
 
-// hardware: of share_out(). Slots are by default the machine's GPUs if `devices` of the config
-// means GPUs, else one with all cores; `jobs` takes the first so many GPUs, or divides the cores.
-// GPUs that are near the same cores share these. A GPU named twice is two slots. Throws
-// Error(config), Error(device) for GPUs that are not there. Messages name options as `trainer
-// sweep` does.
+// hardware: this machine's. By default the slots are its GPUs if `devices` of the config means
+// GPUs, else one slot with all cores; `jobs` keeps the first so many GPUs, or divides the cores
+// into so many slots. GPUs near the same cores divide these cores. A GPU named twice is two slots.
+// Throws Error(config), Error(device) for GPUs that are not there. Messages name options as
+// `trainer sweep` does.
 std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& config,
                                   const RankHardware& hardware);
 
-// The slots of this machine, whose GPUs stay claimed, so that other runs with auto:N keep off them,
-// as long as this object lives. One thread uses it.
+// The slots of this machine. While this object lives, their GPUs stay claimed, so that other runs
+// with auto:N do not take them. Used by one thread.
 class SweepSlots {
  public:
   // Throws as make_slots(), and Error(interrupted) if the wait was given up.
@@ -54,8 +54,8 @@ class SweepSlots {
 
   const std::vector<SweepSlot>& slots() const { return slots_; }
 
-  // Environment of a process that trains on the slot: it sees that GPU alone, and does not wait for
-  // the claim that this process holds, as long as this one lives. Empty for a slot of a CPU.
+  // Returns environment variables for a process that trains on the slot: it sees that GPU alone,
+  // and does not wait for this process's claim on it. Empty for a slot of a CPU.
   static std::vector<Variable> variables(const SweepSlot& slot);
 
  private:

@@ -18,8 +18,9 @@ void refuse_launcher(const Arguments& arguments, const Environment& environment)
 
 // Starts the run's processes and returns the run's exit code after all have ended. If one is
 // killed, hangs or fails with an unexpected error, restarts the run from the newest checkpoint, at
-// most max_restarts times; with config.elastic without as many processes as were killed. Throws
-// Error(collective) when it gives up, and Error(interrupted) on a signal between two attempts.
+// most max_restarts times. With config.elastic a restart leaves out as many processes as were
+// killed. Throws Error(collective) when it gives up, and Error(interrupted) on a signal between two
+// attempts.
 int supervise(const Arguments& arguments, const ResolvedConfig& resolved);
 
 }  // namespace spire

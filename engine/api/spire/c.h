@@ -1,12 +1,12 @@
 /* Spire in C99: train a config, or a model step by step. The C++ library is behind it.
  *
- * A function that can fail returns a spire_status; spire_last_error() then has the message, of the
- * calling thread, until its next call fails: nothing is to be freed, and threads do not mix. No
- * C++ exception leaves a function. What a function creates, the function *_destroy() frees; NULL is
- * allowed there, and elsewhere where it is said. The library never exits, installs a signal
- * handler or prints.
+ * A function that can fail returns a spire_status; after a failure spire_last_error() returns the
+ * message. Each thread has a message of its own, which stays valid until the thread's next failure;
+ * the caller does not free it. No C++ exception leaves a function. The caller frees each object
+ * with its *_destroy(), which accepts NULL. Other arguments may be NULL only where a comment says
+ * so. The library never exits the process, installs a signal handler or prints.
  *
- * Structs and functions keep their form as long as SPIRE_C_API_VERSION stays.
+ * Structs and functions stay binary compatible as long as SPIRE_C_API_VERSION is the same.
  */
 #ifndef SPIRE_C_H
 #define SPIRE_C_H
@@ -22,7 +22,7 @@ extern "C" {
 
 #define SPIRE_C_API_VERSION 1
 
-SPIRE_API int spire_c_api_version(void);   /* of the library: compare with the macro */
+SPIRE_API int spire_c_api_version(void);   /* SPIRE_C_API_VERSION of the library */
 SPIRE_API const char* spire_version(void); /* "0.1.0" */
 
 /* The values are the exit codes of the program `trainer`. */
@@ -42,19 +42,19 @@ typedef enum spire_status {
 SPIRE_API const char* spire_last_error(void);                 /* "" before the first error */
 SPIRE_API const char* spire_status_name(spire_status status); /* "config" */
 
-/* The devices of this machine as they are now: the CPU, then all GPUs, also those that this process
- * may not use. Strings live as long as the list. */
+/* A list of this machine's devices and their present state: the CPU, then all GPUs, even those that
+ * this process may not use. The strings of a spire_device live until the list is destroyed. */
 typedef struct spire_devices spire_devices;
 
 typedef struct spire_device {
-  const char* id;  /* "cpu", "cuda:1"; "": CUDA does not show it to this process */
-  int host_number; /* nvidia-smi's; -1: a CPU, or unknown */
+  const char* id;  /* in a config: "cpu", "cuda:1"; "": CUDA hides it from this process */
+  int host_number; /* index in nvidia-smi; -1: a CPU, or unknown */
   const char* name;
   const char* uuid;
   const char* pci_bus_id;
   int64_t memory_total, memory_used, memory_free; /* bytes; -1: unknown */
   double utilization;                             /* 0..1; -1: unknown */
-  const char* problem;                            /* why it does not work; "": it does */
+  const char* problem;                            /* why it cannot be used; "": it works */
 } spire_device;
 
 SPIRE_API spire_status spire_devices_create(spire_devices** devices);
@@ -63,21 +63,23 @@ SPIRE_API spire_status spire_devices_get(const spire_devices* devices, size_t in
                                          spire_device* device);
 SPIRE_API void spire_devices_destroy(spire_devices* devices);
 
-/* Config. One thread at a time changes it; any number may use it. */
+/* A parsed config. It never changes, so any threads may use it at once. Calls copy what they keep
+ * of it: it may be destroyed after any call. */
 typedef struct spire_config spire_config;
 
-/* yaml: the text of a config file. words: `count` times "key.path=value", which win; NULL if count
- * is 0. SPIRE_CONFIG lists all problems. */
+/* yaml: the text of a config file. words: `count` overrides "key.path=value", which win over
+ * `yaml`; may be NULL if count is 0. The message of SPIRE_CONFIG lists all problems. */
 SPIRE_API spire_status spire_config_create(const char* yaml, const char* const* words, size_t count,
                                            spire_config** config);
-/* Reads `file_count` files; a later one's value of a key wins. A file that cannot be read is one of
- * the problems. */
+/* The same for `file_count` files; a later file's value of a key wins. The message also lists files
+ * that cannot be read. */
 SPIRE_API spire_status spire_config_load(const char* const* files, size_t file_count,
                                          const char* const* words, size_t word_count,
                                          spire_config** config);
 SPIRE_API void spire_config_destroy(spire_config* config);
 
-/* Ends runs early. spire_cancel_request() may be called on any thread and in a signal handler. */
+/* A flag that ends runs early. spire_cancel_request() sets it, on any thread or in a signal
+ * handler; nothing clears it. */
 typedef struct spire_cancel spire_cancel;
 
 SPIRE_API spire_status spire_cancel_create(spire_cancel** cancel);
@@ -88,11 +90,12 @@ typedef enum spire_dtype { SPIRE_F32 = 0, SPIRE_F64 = 1, SPIRE_U8 = 2, SPIRE_I32
 
 #define SPIRE_MAX_RANK 6
 
-/* An array of samples, read in place: it stays as it is until the run has ended. */
+/* An array of samples, read in place: `data` must stay valid and unchanged until spire_train()
+ * returns, or as long as the function says that takes the array. */
 typedef struct spire_array {
   const char* column; /* "images", "features", "tokens", "labels", "targets", "values" */
   const void* data;
-  spire_dtype dtype; /* images of SPIRE_U8 stand for x / 255 */
+  spire_dtype dtype; /* of `data`; images of SPIRE_U8 are read as x / 255 */
   int rank;
   const int64_t* shape;   /* (N, H, W, C), (N, F), (N, T), (N) */
   const int64_t* strides; /* elements from one index of an axis to the next; NULL: dense */
@@ -103,19 +106,19 @@ typedef struct spire_data {
   size_t train_arrays;
   const spire_array* test; /* NULL if test_arrays is 0: evaluations then read `train` */
   size_t test_arrays;
-  int64_t classes; /* of labels, or tokens of the vocabulary; 0: the largest label + 1 */
+  int64_t classes; /* of labels, or the vocabulary's size; 0: the largest number + 1 */
 } spire_data;
 
 typedef struct spire_step {
   int64_t step;    /* 1 after the first */
-  int64_t samples; /* of the global batch; in a run: seen so far */
-  double epoch;    /* 2.5 is the middle of the third; 0 in a trainer's step */
+  int64_t samples; /* in the global batch; in spire_train(): seen so far */
+  double epoch;    /* 2.5: middle of the third epoch; a trainer's step: 0 */
   double lr;
   double loss;       /* mean over the samples */
-  double metric;     /* accuracy, perplexity, ...: spire_metric_name of the summary */
+  double metric;     /* accuracy, perplexity, ...: spire_summary::metric_name */
   double grad_norm;  /* before clipping */
   double loss_scale; /* fp16; else 0 */
-  int skipped;       /* a trainer's step: fp16 overflowed, or it was bad; nothing changed */
+  int skipped;       /* a trainer's step: 1 if it changed nothing (fp16 overflow, or bad) */
 } spire_step;
 
 typedef struct spire_evaluation {
@@ -125,15 +128,15 @@ typedef struct spire_evaluation {
 } spire_evaluation;
 
 typedef struct spire_train_options {
-  const spire_data* data; /* NULL: what the config names */
-  /* Called on a thread of the engine, one call at a time; NULL: not called. Another value than 0
-   * ends the run after a checkpoint, as `cancel` does. */
+  const spire_data* data; /* NULL: the config names the data */
+  /* Called on a thread of the engine, one call at a time; may be NULL. A callback that does not
+   * return 0 ends the run after a checkpoint, as `cancel` does. */
   int (*on_step)(void* user, const spire_step* step);
   int (*on_evaluation)(void* user, const spire_evaluation* evaluation);
   void* user;
-  spire_cancel* cancel; /* NULL: none. An `on_...` that ends the run requests it, too */
+  spire_cancel* cancel; /* NULL: none. A callback that ends the run sets it, too */
   int overwrite;        /* not 0: delete what an earlier run left in the output folder */
-  const char* resume;   /* "auto", "latest", "best", a run's folder, a checkpoint; NULL: new */
+  const char* resume;   /* "auto", "latest", "best", a run's folder or a file; NULL: a new run */
 } spire_train_options;
 
 typedef struct spire_summary {
@@ -141,29 +144,31 @@ typedef struct spire_summary {
   int64_t steps;
   double epochs;
   double train_loss;
-  int evaluated;             /* 0: the four below are not set */
-  double loss, metric, best; /* of the last evaluation; best: of all, by best.metric */
+  int evaluated;             /* 0: no evaluation; loss, metric and best are 0 */
+  double loss, metric, best; /* of the last evaluation; best: best of all (best.metric) */
   const char* metric_name;   /* "accuracy" */
   double samples_per_second, seconds;
   const char* parameter_hash; /* 16 hex digits */
   const char* output;         /* the run's folder */
   const char* checkpoint;     /* the last one; "": none */
-  const char* stopped_by;     /* "": it reached its end */
+  const char* stopped_by;     /* "signal" (`cancel`), "max_time", "early_stop"; "": the end */
 } spire_summary;
 
 typedef struct spire_run spire_run;
 
-/* Trains as the config says. options: NULL: all are 0. run: NULL: not wanted. */
+/* Trains as the config says; returns when the run has ended. options: NULL stands for all members
+ * 0. run: gets the result, which the caller destroys; may be NULL. */
 SPIRE_API spire_status spire_train(const spire_config* config, const spire_train_options* options,
                                    spire_run** run);
-/* The strings live as long as the run. */
+/* The summary's strings live until the run is destroyed. */
 SPIRE_API spire_status spire_run_summary(const spire_run* run, spire_summary* summary);
 SPIRE_API void spire_run_destroy(spire_run* run);
 
-/* A model that is trained step by step on batches of the caller. One thread at a time uses it;
- * several trainers may work at once. A step that is bad, as guard.* says, changes nothing: it is
- * SPIRE_DIVERGED, or skipped. SPIRE_CONFIG and SPIRE_DATA come before anything changes, too. After
- * other errors of a step there is no valid state, and all functions that need one fail. */
+/* A model that is trained step by step, on batches of the caller or on datasets. One thread at a
+ * time may use a trainer; several trainers may work at once. A bad step (guard.*) changes nothing:
+ * it returns SPIRE_DIVERGED, or sets spire_step::skipped if guard.on_bad_step is skip. SPIRE_CONFIG
+ * and SPIRE_DATA leave the trainer unchanged, too. After any other error of a step the trainer's
+ * state is lost, and functions that need it fail. */
 typedef struct spire_trainer spire_trainer;
 
 typedef struct spire_column {
@@ -176,39 +181,41 @@ typedef struct spire_column {
 typedef struct spire_sample_spec {
   const spire_column* columns; /* the first one is the model's input */
   size_t column_count;
-  int64_t classes; /* tokens of the vocabulary; 0 for values */
+  int64_t classes; /* of labels, or the vocabulary's size; 0 for values */
   int64_t train_samples,
-      test_samples; /* of the data that batches are taken from; 0: all are full */
+      test_samples; /* of the data that the batches are from; 0: all batches are full */
 } spire_sample_spec;
 
+/* For batches of the caller: spire_trainer_step() and spire_trainer_evaluate(). */
 SPIRE_API spire_status spire_trainer_create(const spire_config* config,
                                             const spire_sample_spec* spec, spire_trainer** trainer);
-/* For spire_trainer_fit(). data: NULL: what the config names; else its arrays stay as they are
- * until the trainer is destroyed. */
+/* For datasets: spire_trainer_fit(). data: its arrays must stay valid and unchanged until the
+ * trainer is destroyed; NULL: the config names the data. */
 SPIRE_API spire_status spire_trainer_create_on(const spire_config* config, const spire_data* data,
                                                spire_trainer** trainer);
 SPIRE_API void spire_trainer_destroy(spire_trainer* trainer);
 
+/* samples: of a full step, the global batch. */
 SPIRE_API spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples);
 SPIRE_API spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps);
 
 typedef struct spire_memory {
   const char* device;   /* "cuda:1"; lives as long as the trainer */
-  int64_t in_use, peak; /* bytes: now, and at most so far */
+  int64_t in_use, peak; /* bytes; peak: the sum of each kind's largest value so far */
 } spire_memory;
 
-/* Of each device of this process. */
+/* The number of devices of this process, and the memory of the device at `index`. */
 SPIRE_API spire_status spire_trainer_devices(const spire_trainer* trainer, size_t* count);
 SPIRE_API spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
                                             spire_memory* memory);
-/* Gives back what earlier calls have left for later ones, and freed memory of the C library's heap.
- * spire_trainer_destroy() frees the rest. */
+/* Frees batches and threads that calls keep for later calls, and returns unused heap memory of the
+ * process to the system. spire_trainer_destroy() frees the rest. */
 SPIRE_API spire_status spire_trainer_release_memory(spire_trainer* trainer);
 
 typedef struct spire_fit_options {
   int64_t steps; /* how many; 0: up to the end of the config's run */
-  /* Called on the caller's thread; NULL: not called. They may use the trainer, but for
-   * spire_trainer_fit(). Another value than 0 ends after the present step. */
+  /* Called on the caller's thread; may be NULL. They may call any function of the trainer except
+   * spire_trainer_fit(). A callback that does not return 0 ends the call after the present step. */
   int (*on_step)(void* user, const spire_step* step);
   int (*on_epoch)(void* user, int64_t epoch, const spire_evaluation* evaluation);
   void* user;
@@ -216,31 +223,32 @@ typedef struct spire_fit_options {
 } spire_fit_options;
 
 /* Trains on the trainer's datasets from the present step on, with the bits of spire_train(), and
- * evaluates after each epoch and at the end. options: NULL: all are 0. evaluation: the last one,
- * of 0 samples if there was none; NULL: not wanted. */
+ * evaluates after each epoch and at the end. options: NULL stands for all members 0. evaluation:
+ * gets the last one, with samples 0 if there was none; may be NULL. */
 SPIRE_API spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
                                          spire_evaluation* evaluation);
-/* On the trainer's test data. */
+/* Evaluates the present weights on the trainer's test data. */
 SPIRE_API spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
                                                         spire_evaluation* evaluation);
 
-/* columns: a pointer for each column of the spec (of a dataset: features, images or tokens before
- * labels, targets and values), to (count, row) dense values of its dtype.
- * lr: NULL: the schedule's. step, evaluation: NULL: not wanted. */
+/* Train or evaluate on `count` samples. columns: for each column of the spec a pointer to dense
+ * values (count, row) of its dtype; a trainer on datasets has features, images or tokens first,
+ * then labels, targets or values. lr: NULL: the schedule's rate. step, evaluation: may be NULL. */
 SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns,
                                           int64_t count, const double* lr, spire_step* step);
 SPIRE_API spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
                                               int64_t count, spire_evaluation* evaluation);
-/* The same for arrays, `count` of them in the order of the columns, whose names, dtypes and shapes
- * (N, row) are compared with the columns in each call: SPIRE_CONFIG for others. They are dense.
- * Functions that take pointers alone can only believe them. */
+/* The same for `count` dense arrays, one per column in the columns' order. Each call checks their
+ * names, dtypes and shapes (N, row) and returns SPIRE_CONFIG if one does not match its column; the
+ * functions above cannot check their pointers. */
 SPIRE_API spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
                                                  size_t count, const double* lr, spire_step* step);
 SPIRE_API spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer,
                                                      const spire_array* arrays, size_t count,
                                                      spire_evaluation* evaluation);
 
-/* outputs: room for `room` >= count * spire_trainer_outputs() numbers. */
+/* numbers: fp32 outputs of one sample. rows: of the first column, as in spire_trainer_step().
+ * outputs: memory for `room` floats, of which count * numbers are written. */
 SPIRE_API spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers);
 SPIRE_API spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows,
                                              int64_t count, float* outputs, size_t room);
@@ -255,6 +263,8 @@ typedef struct spire_weight {
   int trained; /* 0: frozen, or a running statistic */
 } spire_weight;
 
+/* The number of weights and running statistics, which are sorted by name, and the one at `index`.
+ * To read or write one, `elements` must be spire_weight::elements; values are fp32, row-major. */
 SPIRE_API spire_status spire_trainer_weights(const spire_trainer* trainer, size_t* count);
 SPIRE_API spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
                                             spire_weight* weight);
@@ -262,9 +272,10 @@ SPIRE_API spire_status spire_trainer_read_weight(spire_trainer* trainer, const c
                                                  float* values, size_t elements);
 SPIRE_API spire_status spire_trainer_write_weight(spire_trainer* trainer, const char* name,
                                                   const float* values, size_t elements);
+/* hash: of all weights and running statistics, the number in spire_summary::parameter_hash. */
 SPIRE_API spire_status spire_trainer_hash(spire_trainer* trainer, uint64_t* hash);
 
-/* A checkpoint, with the optimizer's state. */
+/* Write and read a checkpoint with the optimizer's state, which `trainer` reads as well. */
 SPIRE_API spire_status spire_trainer_save(spire_trainer* trainer, const char* file);
 SPIRE_API spire_status spire_trainer_load(spire_trainer* trainer, const char* file);
 

@@ -14,22 +14,23 @@ namespace spire {
 
 struct LoadedCheckpoint;
 
-enum class Prefer { newest, best };  // best: the newest if there is no best one
+enum class Prefer { newest, best };  // of a run's checkpoints; best: the newest if none is best
 
-// Called for each damaged file that is passed over, with what is wrong with it; may be empty.
+// Receives the path of a damaged file that is passed over, or of a file that was read unchecked,
+// and what is wrong with it. May be empty.
 using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;
 
-// A checkpoint whose file was read and verified; its tensors are read on demand. Copies share it,
-// and any threads may use it at once. find_checkpoint() makes it.
+// A verified checkpoint file, whose tensors are read on demand. Copies share the open file; any
+// threads may use it at once. Made by find_checkpoint() and find_checkpoint_if_any().
 class SPIRE_API Checkpoint {
  public:
   const std::filesystem::path& path() const;
-  // The folder of its run; empty: the file stands alone.
+  // Returns the directory of the run that the file lies in; empty: it lies elsewhere.
   const std::filesystem::path& run() const { return run_; }
   int64_t step() const;                    // optimizer steps done
   const std::string& config_yaml() const;  // the whole config of the run
   SampleSpec data() const;  // columns and classes that the model was trained on; Error(checkpoint)
-  // For RunOptions::checkpoint, while this or a copy lives.
+  // Returns the value for RunOptions::checkpoint; valid while this object or a copy of it lives.
   const LoadedCheckpoint* loaded() const { return loaded_.get(); }
 
  private:
@@ -45,15 +46,15 @@ class SPIRE_API Checkpoint {
   std::filesystem::path run_;
 };
 
-// Finds a checkpoint by its name, which is one of these:
+// Find, read and verify the checkpoint with this name:
 //   auto, latest           the newest intact checkpoint of the run in `output`
 //   best                   the best checkpoint of the run in `output`
 //   DIR                    a run's directory, or its folder `checkpoints`; `prefer` decides
 //   DIR/latest, DIR/best   as the words latest and best, for the run in DIR
 //   FILE                   a checkpoint file
-// Throw Error(checkpoint) for a path that does not exist, if the named file is damaged, or if none
-// of the run's checkpoints is intact. If there is none at all, find_checkpoint() throws, too, but
-// find_checkpoint_if_any() returns nullopt: with `auto`, a new run then begins.
+// Both throw Error(checkpoint) if the path does not exist, if the named file is damaged, or if the
+// run has checkpoints and none is intact. If the run has no checkpoint, or none that is best,
+// find_checkpoint() throws, but find_checkpoint_if_any() returns nullopt.
 SPIRE_API Checkpoint find_checkpoint(const std::string& name, const std::filesystem::path& output,
                                      Prefer prefer, const OnDamagedFile& on_damaged);
 SPIRE_API std::optional<Checkpoint> find_checkpoint_if_any(const std::string& name,

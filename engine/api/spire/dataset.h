@@ -33,9 +33,10 @@ namespace spire {
 //   values (K)                       f32                targets of a regression
 //   target_images (H, W, C)          compute dtype      the image to make of `images`, from 0 to 1
 //   masks (H, W)                     i32                class of each pixel, or -1: it has none
-//   other_labels (), mix ()          i32, f32           for mixed samples (images/mix.h): the loss
-//                                                       counts labels with weight mix, and
-//                                                       other_labels with weight 1 - mix
+//   other_labels (), mix ()          i32, f32           for mixed samples (mixup, cutmix): weight
+// of
+//                                                       labels in the loss is mix, weight of
+//                                                       other_labels is 1 - mix
 struct Column {
   std::string name;
   Shape shape = {};  // of one row; () is a single number
@@ -66,19 +67,19 @@ enum class FieldForm {
 
 inline constexpr int64_t date_features = 5;  // year, month, day, weekday, seconds of the day
 
-// How a column of a table becomes features of a sample: a column of numbers becomes one, a column
-// of dates date_features, a column of words one for each of its levels, which is 1 where the field
-// is that word and 0 elsewhere.
+// How a column of a table becomes features of a sample. A column of numbers becomes one feature, a
+// column of dates becomes date_features, a column of words becomes one feature per level: 1 if the
+// field is that word, else 0 (one-hot).
 struct TableColumn {
   std::string name = {};                 // in the table's header; empty if it has none
   std::vector<std::string> levels = {};  // words, ascending; empty: a column of numbers
   bool embedded = false;                 // models learn a vector for each level
-  // What an empty field counts as: this number, or of words the level "" (all zeros if there is
-  // none). Without a value empty fields are refused.
+  // Value of an empty field in a column of numbers. In a column of words any value means that an
+  // empty field is the level "" (all features 0 without that level). nullopt: it is an error.
   std::optional<double> blank = {};
   FieldForm form = FieldForm::plain;    // of its numbers
   std::string unit = {};                // beside each number: "%", "$"; empty: none
-  std::vector<std::string> marks = {};  // of empty fields; empty: those that `auto` stands for
+  std::vector<std::string> marks = {};  // texts that mean an empty field; empty: NA, NaN, ...
 
   bool has_dates() const { return form >= FieldForm::date && form != FieldForm::time; }
   int64_t features() const {
@@ -96,8 +97,8 @@ struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint c
   std::vector<std::string> feature_names = {};  // (F); empty if unknown
   std::string vocabulary = {};                  // text for make_vocabulary(); empty if unknown
   std::vector<TableColumn> table = {};  // columns that make the features; empty: all are numbers
-  // Of values (K), which stay in their own unit: models learn (value - mean) / stddev, and their
-  // outputs are in the values' unit. Empty: models learn the values.
+  // For values (K): the model learns (value - mean) / stddev, and its outputs are scaled back to
+  // the values' unit. The column `values` itself is not scaled. Empty: the model learns the values.
   Normalization target_scale = {};
   TableColumn target = {};  // how a table's target is written: form and unit
 
@@ -109,10 +110,10 @@ struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint c
 
 inline constexpr size_t max_problems = 20;  // messages kept about corrupt samples
 
-// Checksums of stored rows: hash64 of each column over rows [i * rows, (i + 1) * rows).
+// Checksums of stored rows: blocks[c][i] is hash64 of column c in rows [i * rows, (i + 1) * rows).
 struct RowChecksums {
   int64_t rows = 0;
-  std::vector<std::vector<uint64_t>> blocks = {};  // [column][i]
+  std::vector<std::vector<uint64_t>> blocks = {};
 };
 
 class SPIRE_API Dataset {  // all methods are thread-safe
@@ -122,17 +123,19 @@ class SPIRE_API Dataset {  // all methods are thread-safe
   virtual const SampleSpec& spec() const = 0;
   virtual int64_t count() const = 0;  // number of samples, >= 1
 
-  // Writes column c of samples[r] to columns[c] + r * spec().columns[c].row_bytes(), a function of
-  // (dataset, sample, epoch). Throws Error(data), naming file and sample, for a corrupt sample.
+  // Writes column c of samples[r] to columns[c] + r * spec().columns[c].row_bytes(). The bytes
+  // depend only on (dataset, sample, epoch). Throws Error(data), naming file and sample, for a
+  // corrupt sample; with data.on_error: skip the next good sample takes its place.
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
-  // Splits the samples in two, by a mark for each: a sample that cannot be read is then replaced by
-  // one of its own part. Called before any read(), at most once.
+  // Divides the samples into two parts by a mark for each (true: held out for validation): a
+  // corrupt sample is then replaced only by a sample of its own part (data.on_error: skip). Called
+  // before any read(), at most once.
   virtual void separate(const std::vector<bool>&) {}
 
-  // Returns how many corrupt samples were left out so far (data.on_error: skip). Those that were
-  // found on opening are not in count().
+  // Returns how many corrupt samples were found so far (data.on_error: skip). count() does not
+  // include samples that were found corrupt on opening.
   virtual int64_t skipped() const { return 0; }
   // Returns the messages about corrupt samples, at most max_problems.
   virtual std::vector<std::string> problems() const { return {}; }
@@ -156,11 +159,11 @@ class SPIRE_API Dataset {  // all methods are thread-safe
 };
 
 struct DatasetPair {
-  // With equal specs, but for the size of images (data.image.eval_size).
+  // Their specs are equal, except for the size of images (data.image.eval_size).
   std::unique_ptr<Dataset> train, test;
   std::vector<std::string> notes = {};  // for the user: ignored columns, unused datasets
-  std::unique_ptr<Dataset> val = {};    // data.val: of the spec of `test`; null: there is none
-  // What keys of the config that are auto stand for: {"data.csv.separator", "tab"}.
+  std::unique_ptr<Dataset> val = {};    // data.val, with the spec of `test`; null: there is none
+  // Config key that is auto -> the value that was found: {"data.csv.separator", "tab"}.
   std::map<std::string, std::string> found = {};
 
   // The data that decides which checkpoint is best: `val`, or without it `test`.
@@ -170,29 +173,30 @@ struct DatasetPair {
 struct ReadOptions {         // how a run reads its data
   DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
   uint64_t seed = 0;         // for augmentation and for the windows of tokens
-  // true: as stored: images u8, features f32 or f64, not augmented, not normalized (see spec()).
+  // true: samples as stored: images u8, features f32 or f64, not augmented, not normalized.
   bool stored = false;
   // true: training samples are read as test samples are: not augmented, images in the size of
-  // evaluations, windows of tokens in place.
+  // evaluations, windows of tokens at the same offset in each epoch.
   bool plain = false;
-  // The data of a trained model, for which tables are encoded as then; null: a model to be trained.
+  // Spec of a trained model: its tables are encoded as for its training. null: the model is yet to
+  // be trained.
   std::shared_ptr<const SampleSpec> trained = {};
-  // true: classes and vocabulary are those of `trained`, of which the files may lack some, as
-  // validation data does.
+  // true: takes classes and vocabulary from `trained`; the files may lack some of them. For
+  // validation data.
   bool trained_classes = false;
-  // true: where no file is named as test data all samples are, not a share of them. The training
-  // data are then the same samples.
+  // true: if no file is test data, all samples become test data instead of a share of them. The
+  // training data then consists of the same samples.
   bool all_test = false;
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };
 
-// Opens the data of a run on each rank, for the run's precision and seed.
+// Opens the data of a run; called on each rank. options: has the run's precision and seed.
 using DataSource = std::function<DatasetPair(const ReadOptions& options)>;
 
 // Datasets in the memory of the calling program: arrays, or a function that writes samples.
 
-// An array of samples. Column (above) tells which names models know.
+// An array of samples in memory that the caller owns. Column lists the names that models know.
 struct Array {
   std::string column;          // "images", "labels" or another name of Column
   const void* data = nullptr;  // on the host; on a GPU with `device`
@@ -200,7 +204,8 @@ struct Array {
   Shape shape;                 // (N, row): (N, H, W, C), (N, F), (N, T), (N)
   // Elements from one index of each axis to the next; empty: dense, the last axis is contiguous.
   std::vector<int64_t> strides = {};
-  // cuda:N: `data` is on that GPU, complete; it is copied to the host when the dataset is made.
+  // cuda:N: `data` is on that GPU, and the work that writes it has finished; the dataset copies it
+  // to the host when it is made.
   DeviceId device = {};
 };
 
@@ -208,7 +213,8 @@ template <typename T>
 concept ArrayNumber = std::is_same_v<T, float> || std::is_same_v<T, double> ||
     std::is_same_v<T, int32_t> || std::is_same_v<T, uint8_t>;
 
-// Class and token numbers are int32_t or uint8_t: convert those of 64 bits.
+// Returns an Array of the caller's numbers. Class and token numbers must be int32_t or uint8_t:
+// convert int64_t first.
 template <ArrayNumber T>
 Array array(std::string column, const T* data, Shape shape, std::vector<int64_t> strides = {}) {
   return {std::move(column), data, dtype_of<T>::value, shape, std::move(strides)};
@@ -218,29 +224,29 @@ struct ArrayOptions {
   // Number of classes, for tokens without labels the vocabulary's size; 0: the largest number + 1.
   int64_t classes = 0;
   std::vector<std::string> class_names = {};
-  Normalization normalization = {};  // recorded in checkpoints; the values are taken as they are
-  // Whether the dataset copies the arrays when it is made; else they outlive it unchanged. The
-  // datasets of an array_source() are made when the run opens its data.
+  Normalization normalization = {};  // only recorded: the arrays must be normalized already
+  // true: the dataset copies the arrays when it is made, in an array_source() when the run opens
+  // its data. false: the arrays must outlive the dataset, unchanged.
   bool copy = false;
 };
 
-// Returns a dataset of the arrays, which are read in place. Images and features become read.dtype.
-// Throws Error(data) for arrays of different N, for none, for a shape that does not suit the
-// column, labels out of range, positions that are not those of packed documents, or an array that
-// is null.
+// Returns a dataset of the arrays, read in place unless options.copy. Images and features become
+// read.dtype. Throws Error(data) for no arrays, arrays of different N, an array without data, a
+// shape that does not suit the column, labels out of range, or positions that are not those of
+// packed documents.
 SPIRE_API std::unique_ptr<Dataset> array_dataset(const std::vector<Array>& arrays,
                                                  const ArrayOptions& options = {},
                                                  const ReadOptions& read = {});
-// The data of a run from arrays; without test arrays, evaluations read the training data.
+// Returns the data of a run from arrays; without test arrays evaluations read the training data.
 SPIRE_API DataSource array_source(std::vector<Array> train, std::vector<Array> test = {},
                                   ArrayOptions options = {});
 
 // Writes one sample: column c to rows[c], values of spec.columns[c].dtype. Called by several
-// threads at a time; a function of (sample, epoch) alone, so that runs repeat.
+// threads at a time. What it writes must depend on (sample, epoch) alone, so that runs repeat.
 using ReadSample =
     std::function<void(int64_t sample, int64_t epoch, const std::vector<std::byte*>& rows)>;
 
-// Returns a dataset of `count` samples that `read` writes; what it throws ends the run.
+// Returns a dataset of `count` samples that `read` writes; an exception of `read` ends the run.
 SPIRE_API std::unique_ptr<Dataset> function_dataset(SampleSpec spec, int64_t count,
                                                     ReadSample read);
 

@@ -18,10 +18,12 @@ struct WorkProgress {
 };
 
 struct ConvertOptions {
-  // hdf5: a file *.h5 or *.hdf5, or a folder, which gets data.h5. tokens: a folder.
+  // The result. hdf5: a file *.h5 or *.hdf5, or a folder, for a file data.h5 in it. tokens: a
+  // folder.
   std::filesystem::path to = {};
   std::string format = "auto";  // hdf5 | tokens | auto, which is tokens for text, else hdf5
-  // Order of HDF5's training rows: source | shuffled (by seed) | auto: shuffled if sorted by class.
+  // Order of HDF5's training rows: source | shuffled (by seed) | auto, which is shuffled for
+  // image_folder, whose files are sorted by class, else source.
   std::string order = "auto";
   bool overwrite = false;              // replace an existing result, once the new one is complete
   int64_t shard_tokens = 100'000'000;  // most tokens in one shard
@@ -38,14 +40,14 @@ struct ConvertResult {
   int64_t bytes = 0;                     // size on disk
   bool resumed = false;                  // an earlier, interrupted call did a part of the work
   int64_t skipped = 0;                   // corrupt samples that this call left out
-  std::string first_problem = {};
+  std::string first_problem = {};        // message about the first of them; empty: there is none
 };
 
 // Converts a dataset of any kind to one HDF5 file, or text to token shards, with data.workers
-// threads; samples are stored as ReadOptions::stored reads them. If it is interrupted,
-// "<path>.partial" and a journal stay, and the same call resumes to the same bytes. Throws
-// Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples, a
-// full disk or a partial result of another source, Error(interrupted) if stopped.
+// threads. Samples are stored as in the source: not normalized, not augmented. An interrupted call
+// leaves "<path>.partial" and a journal, from which the same call goes on to the same bytes. Throws
+// Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples or
+// a partial result of another source, Error(device) for a full disk, Error(interrupted) if stopped.
 SPIRE_API ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
 
 struct VerifyOptions {
@@ -61,11 +63,11 @@ struct SplitReport {
   bool none_good = false;                  // all rows are bad
   int64_t checksums = 0;                   // row checksums that were compared
   int64_t wrong = 0;                       // checksums that do not match
-  std::vector<std::string> problems = {};  // the first max_problems, with file and position
+  std::vector<std::string> problems = {};  // the first max_problems (dataset.h), with their places
 };
 
 struct VerifyResult {
-  SplitReport train, test, val = {};  // no rows of `val`: there is none
+  SplitReport train, test, val = {};  // val.rows 0: there is no validation data
 
   // Sums over all splits.
   int64_t bad() const { return train.bad + test.bad + val.bad; }

@@ -15,7 +15,7 @@ namespace spire {
 
 // Kinds of failure. The values are the trainer's exit codes.
 enum class Category {
-  unexpected = 1,
+  unexpected = 1,     // a broken invariant, or a wrong use of the API
   config = 2,         // usage or configuration
   device = 3,         // device or system
   data = 4,           // dataset files
@@ -23,7 +23,7 @@ enum class Category {
   out_of_memory = 6,  // memory of a device or of the host
   diverged = 7,       // the loss or the gradients are not finite
   collective = 8,     // a rank or GPU was lost or timed out: a restart may succeed
-  interrupted = 75,   // stopped by a signal or max_time, checkpoint saved
+  interrupted = 75,   // stopped by the user or max_time; a run has saved a checkpoint
 };
 
 SPIRE_API std::string_view name(Category category);
@@ -40,9 +40,9 @@ class SPIRE_API Error : public std::runtime_error {
   Category category_;
 };
 
-// Formats a message. Control characters of the strings among the arguments become \x0a and the
-// like, as by printable(): a path or a name of data can neither break the message's line nor steer
-// a terminal. The format, literals and what() of an exception are taken as they are.
+// Formats a message. In arguments that are strings, control characters are escaped as \x0a and the
+// like, so that a path or a name from the data can neither break the message's line nor control a
+// terminal. The format itself is not escaped.
 SPIRE_API std::string message_text(fmt::string_view format, fmt::format_args args);
 
 // Throws an Error with a formatted message: fail(Category::data, "{}: is empty", path). For text of

@@ -21,14 +21,14 @@ namespace spire {
 
 enum class Role : uint8_t {
   activation,  // computed by an op, in the arena
-  input,       // passed to every run
+  input,       // given by the caller of each run
   parameter,   // fp32, trained unless it is frozen
   state,       // fp32, running statistics: evaluation reads them, training updates them
 };
 
-// Writes fp32 values first, first + 1, ... of a parameter, which do not depend on how many it
-// writes at a time: threads share a parameter. random: a stream of numbers for this parameter
-// alone.
+// Writes the fp32 values first, first + 1, ... of a parameter. Several threads fill parts of one
+// parameter, so value i must depend on i and `random` alone, not on the parts. random: a stream for
+// this parameter alone.
 using Initializer =
     std::function<void(const RandomStream& random, int64_t first, std::span<float> values)>;
 
@@ -37,14 +37,14 @@ struct Tensor {
   Role role = Role::activation;
   std::string name;        // for inputs, parameters and states: "conv1.weight"
   Initializer initialize;  // for parameters and states
-  bool frozen = false;     // a parameter that training leaves as it is (finetuning.h)
-  bool teacher = false;    // of a model that this one learns from: frozen, and in no checkpoint
+  bool frozen = false;     // a parameter that training does not change
+  bool teacher = false;    // belongs to a teacher (config.distill): frozen, and in no checkpoint
   int producer = -1;       // position of the node that computes it; -1 unless an activation
   int output_index = 0;    // index into the producer's outputs
 };
 
 struct Node {
-  std::shared_ptr<const Op> op;  // shared by a node and its repetition (Graph::repetition)
+  std::shared_ptr<const Op> op;  // shared by a node and its repetitions (Graph::repetition())
   std::vector<Value> inputs, outputs;
   int id = 0;             // key of the op's random numbers; a repetition has its original's id
   int block = -1;         // index into Graph::blocks(); -1: in no block
@@ -74,7 +74,8 @@ class SPIRE_API Graph {
     Graph* graph_;  // null inside another block
   };
 
-  // training: with dropout, batch statistics. compute: dtype of activations made from no other one.
+  // training: true: dropout is on, norms use batch statistics. compute: dtype of activations that
+  // are made from parameters alone, as by embedding().
   explicit Graph(bool training, DType compute = DType::f32)
       : training_(training), compute_(compute) {}
   Graph(Graph&&) = default;
@@ -83,12 +84,12 @@ class SPIRE_API Graph {
   bool training() const { return training_; }
   DType compute_dtype() const { return compute_; }
 
-  // Throw Error(config) for a tensor of more than 2^40 elements, as all functions that add one do;
-  // parameter() and state() also for a name that is taken.
+  // Add a tensor. Throw Error(config) if it has more than 2^40 elements, as all functions that add
+  // one do; parameter(), state() and teacher() also if the name is taken.
   Value input(const std::string& name, TensorSpec spec);
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
   Value state(const std::string& name, Shape shape, float initial);
-  // Adds a parameter or state of a teacher, which is frozen.
+  // Adds a teacher's parameter or state, and marks it as such: frozen.
   Value teacher(Tensor tensor);
 
   // Append an op and return its outputs. Throw what Op::infer throws for wrong shapes.
@@ -98,19 +99,22 @@ class SPIRE_API Graph {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
   }
 
-  // Returns a repetition of `node`, to be added to nodes(): its op and id, with new outputs.
+  // Returns a node that computes the same again during backward: the op and id of `node`, hence its
+  // random numbers, and new outputs. The caller adds it to nodes().
   Node repetition(const Node& node, std::vector<Value> inputs);
 
-  // Adds a loss, an fp64 sum over samples; gradients divide it by the global batch's valid samples.
+  // Adds a loss, an fp64 sum over samples. Gradients are those of the sum divided by the number of
+  // valid samples of the global batch.
   void add_loss(Value loss) { losses_.push_back(loss); }
   // Makes a tensor a graph output, readable after a run by its name ("loss", "score").
   void mark_output(const std::string& name, Value value) { outputs_[name] = value; }
-  // Drops losses, state updates and other outputs; remove_dead_nodes() then drops their nodes.
+  // Keeps this output alone: drops all losses, state updates and other outputs, so that
+  // remove_dead_nodes() can drop their nodes. REQUIRES: there is such an output.
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
   void freeze(Value parameter) { tensors_[static_cast<size_t>(parameter.id)].frozen = true; }
   void set_initializer(Value value, Initializer initialize);  // of a parameter or state
-  void drop_updates_from(const Node& node);  // of states, by contributions that it computes
+  void drop_updates_from(const Node& node);  // drops state updates that it contributes to
 
   const TensorSpec& spec(Value value) const { return tensor(value).spec; }
   const Tensor& tensor(Value value) const { return tensors_[static_cast<size_t>(value.id)]; }
@@ -149,7 +153,7 @@ class SPIRE_API Graph {
 
 // All numbers are for one forward pass over a whole batch.
 struct LayerRow {
-  // The layer of the op's parameters: "stage1.block1.a.conv"; `op` if it has no parameters.
+  // Name of the layer whose parameters the op reads: "stage1.block1.a.conv"; `op` if it reads none.
   std::string name;
   std::string op;                     // "conv2d"
   std::vector<int64_t> output_shape;  // (batch, ...), of the first output

@@ -21,8 +21,8 @@ struct StepContext {
   int64_t step = 0;
   int64_t first_row = 0;  // of the tower in the global batch; its random numbers depend on it
   // Factors of every loss gradient. gradient_scale: 1 / valid samples (not padding) of the global
-  // batch. loss_scale: with fp16 the loss scale, in the device's memory, as it depends on the step
-  // before; else null.
+  // batch. loss_scale: points to the fp16 loss scale in the device's memory, where the step before
+  // updates it; null in other precisions.
   float gradient_scale = 1.0f;
   const double* loss_scale = nullptr;
   // Valid samples of this tower / those of the global batch: the weight of its batch statistics.
@@ -36,7 +36,7 @@ struct StepContext {
 // Tensors, scratch memory and stream of one run of a kernel.
 struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed where packings() asks for it
-  std::span<void* const> outputs;       // written with `=`, never `+=`
+  std::span<void* const> outputs;       // overwritten: a kernel never adds to what is there
   void* workspace = nullptr;  // scratch memory of workspace_bytes(), aligned to workspace_alignment
   // In the device's memory: GPU kernels read it as they run, so a CUDA graph sees each step's
   // numbers.
@@ -61,17 +61,17 @@ struct KernelArgs {
 struct Packing;       // packing.h
 class CudaLibraries;  // cuda/libraries.h
 
-// A function of KernelArgs that computes one op, with what it captured when it was made. Used by
-// one thread at a time; a run allocates nothing.
+// A callable that computes one op from KernelArgs. It owns what it captured when it was made. One
+// thread at a time may run it; a run allocates nothing.
 class SPIRE_API Kernel {
  public:
-  Kernel() = default;  // no kernel
+  Kernel() = default;  // empty: converts to false
   // run: a callable of const KernelArgs&, which may be only movable.
   template <typename Run>
   Kernel(Run run, size_t workspace_bytes = 0)
       : function_(std::make_unique<Function<Run>>(std::move(run))),
         workspace_bytes_(workspace_bytes) {}
-  // Returns this kernel, which reads parameters in these forms instead of plain fp32.
+  // Returns this kernel, marked to read its parameters in these packed forms instead of plain fp32.
   Kernel reading(std::vector<Packing> packings) &&;
 
   explicit operator bool() const { return function_ != nullptr; }
@@ -101,7 +101,7 @@ struct KernelRequest {
   TensorSpecs inputs;
   TensorSpecs outputs;
   DeviceId device;
-  int threads = 1;  // CPU threads of the kernel, exactly: results may depend on it
+  int threads = 1;  // exact number of CPU threads that it uses: results may depend on it
   int op_id = 0;    // id of the op's node in the graph; dropout's random numbers depend on it
   CudaLibraries* cuda = nullptr;  // libraries of a GPU, which outlive the kernel; null for a CPU
 };

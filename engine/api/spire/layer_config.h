@@ -13,7 +13,7 @@ namespace spire {
 using LayerValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>>;
 
 struct LayerConfig {
-  std::string type;                               // "conv2d": a name in that table
+  std::string type;                               // "conv2d": a name in the table of layer types
   std::map<std::string, LayerValue> values = {};  // key -> value; missing keys have their defaults
   std::vector<LayerConfig> layers = {};           // the layers inside a residual or repeat layer
   bool operator==(const LayerConfig&) const = default;

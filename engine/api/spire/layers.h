@@ -90,18 +90,19 @@ struct AttentionOptions {
   bool causal = false;
   float dropout = 0;     // rate at which attention weights are dropped in training
   int64_t kv_heads = 0;  // of keys and values, divides `heads`; 0: as many as heads
-  // Of packed documents, (N, T) i32: the place of each token in its document, 0 where one begins
-  // and one more with each token. A token then sees only its own document; needs `causal`.
+  // For packed documents, (N, T) i32: index of each token in its document, 0 at its first token. A
+  // token then attends only to its own document; needs `causal`. No value: a row is one document.
   Value positions = {};
 };
-// qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads; with
-// fewer heads of keys and values K and V are kv_heads * C / heads wide, and each of their heads
-// serves heads / kv_heads heads of Q in a row.
+// qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads. With
+// kv_heads < heads (grouped queries) K and V are kv_heads * C / heads wide, and each of their heads
+// serves heads / kv_heads consecutive heads of Q.
 SPIRE_API Value attention(Graph& graph, Value qkv, const AttentionOptions& options);
 
-// Rotary positions of the first `heads` heads of x (N, T, C), of `size` columns each; columns
-// behind them stay. Column i of a head turns with column i + size / 2 by the angle t theta^(-2 i /
-// size). Before attention: of qkv the heads of Q and K.
+// Rotary position embedding (RoPE): rotates columns i and i + size / 2 of each head by the angle
+// t * theta^(-2 i / size), t the position of the row. Applies to the first `heads` heads, of `size`
+// columns each, of x (N, T, C); later columns stay. Before attention(): x is qkv, `heads` the
+// number of heads of Q and K together.
 struct RopeOptions {
   int64_t heads = 1, size = 2;
   double theta = 10000;
@@ -109,13 +110,13 @@ struct RopeOptions {
 };
 SPIRE_API Value rope(Graph& graph, Value x, const RopeOptions& options);
 
-// Recurrent layers, x (N, T, F) -> (N, T, H), or the last state (N, H). Parameters as of PyTorch's
-// nn.LSTM and nn.GRU, with their gates in their order (kernels/ops/recurrent/recurrent.h), G = 4
-// or 3: name.weight_ih (G H, F), name.weight_hh (G H, H), name.bias_ih and name.bias_hh (G H), all
-// uniform(1 / sqrt(H)) at first.
+// Recurrent layers, x (N, T, F) -> (N, T, H), or the last state (N, H). Parameters have the shapes
+// and the order of gates of PyTorch's nn.LSTM (G = 4 gates) and nn.GRU (G = 3): name.weight_ih
+// (G H, F), name.weight_hh (G H, H), name.bias_ih and name.bias_hh (G H), all initialized by
+// uniform(1 / sqrt(H)).
 struct RecurrentOptions {
   int64_t units = 1;  // H
-  bool last = false;  // only the state behind the last step
+  bool last = false;  // true: returns only the state after the last step
 };
 SPIRE_API Value lstm(Graph& graph, const std::string& name, Value x,
                      const RecurrentOptions& options);
@@ -173,7 +174,7 @@ SPIRE_API Value transpose(Graph& graph, Value x, std::vector<int> axes);  // PyT
 // Elements [begin, begin + length) of an axis.
 SPIRE_API Value slice(Graph& graph, Value x, int axis, int64_t begin, int64_t length);
 SPIRE_API Value gather(Graph& graph, Value x, Value indices,
-                       int axis);  // elements `indices` i32 (K)
+                       int axis);  // picks indices (K) i32 of the axis
 // Repeats x (..), a parameter or an activation, once per sample -> (count, ..) of `dtype`.
 SPIRE_API Value expand(Graph& graph, Value x, int64_t count, DType dtype);
 
@@ -187,39 +188,39 @@ struct CrossEntropyOptions {
   float label_smoothing = 0;
   // For mixed samples: second labels, and the weight (N) f32 of the first ones. Both or neither.
   Value other_labels = {}, mix = {};
-  bool unlabelled = false;  // labels of -1 count nowhere: means over a sample's other labels
-  // Adds z_loss * log(Z)^2 of each label's logits, Z the sum of their exponentials, in training
+  bool unlabelled = false;  // true: ignores labels of -1; means are over a sample's other labels
+  // Adds z_loss * log(Z)^2 for each label in training, Z the sum of the exponentials of its logits
   // (Chowdhery et al., "PaLM", 2022).
   float z_loss = 0;
-  float weight = 1;  // of this loss, >= 0, beside others of the graph
+  float weight = 1;  // factor of this loss in the graph's total, >= 0
 };
-// logits (N, classes), labels i32 (N); or (N, .., classes), (N, ..): means over a sample's labels.
+// logits (N, classes), labels i32 (N); or logits (N, .., classes), labels (N, ..): a sample's loss
+// and score are then the means over its labels.
 SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                                   const CrossEntropyOptions& options);
 SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing);
 // Mean over classes of the squared (mse) or absolute (l1) difference of logits and one-hot label.
 SPIRE_API void mse_loss(Graph& graph, Value logits, Value labels);
 SPIRE_API void l1_loss(Graph& graph, Value logits, Value labels);
-// Cross entropy of classes that are not alike:
+// Focal loss with class weights (Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017):
 //   loss_n = w_l ((1 - p_l)^gamma * cross entropy + z_loss log(Z)^2)
-// for the label l with probability p_l; z_loss and Z are those of CrossEntropyOptions, and a mixed
-// sample's loss is the mean of its two labels' by their shares. w: class_weights, (classes); empty:
-// all 1. gamma 0 leaves the factor out. Lin et al., "Focal Loss for Dense Object Detection", ICCV
-// 2017. The mean over samples is not divided by the
-// mean weight, so that a sample's loss does not depend on the others of its batch.
+// l: the sample's label, p_l: its probability, w: class_weights (classes), empty: all 1; z_loss and
+// Z: as in CrossEntropyOptions. gamma 0: weighted cross entropy. A mixed sample's loss is the mean
+// of its two labels' losses, weighted by mix. Unlike in PyTorch the sum over samples is not divided
+// by the sum of their weights, so a sample's loss does not depend on others of its batch.
 struct FocalOptions {
   float gamma = 0;  // >= 0
   float label_smoothing = 0;
   std::vector<float> class_weights = {};
-  Value other_labels = {}, mix = {};  // as CrossEntropyOptions has them
+  Value other_labels = {}, mix = {};  // as in CrossEntropyOptions
   float z_loss = 0;
-  float weight = 1;  // of this loss, >= 0, beside others of the graph
+  float weight = 1;  // factor of this loss in the graph's total, >= 0
 };
 // logits (N, classes), labels i32 (N).
 SPIRE_API void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& options);
 // logits (N, K), labels (N, K) f32, 0 or 1: the mean over K of the binary cross entropy of
-// sigmoid(logits). "score" is the number of samples all of whose labels are right: found where the
-// logit is above 0.
+// sigmoid(logits). "score" is the number of samples of which all labels are right; a logit above 0
+// predicts the label 1.
 SPIRE_API void binary_loss(Graph& graph, Value logits, Value labels);
 // prediction, target: (N, ..), d their difference: the mean of d^2 / 2 where |d| <= delta, else of
 // delta (|d| - delta / 2). Huber, 1964. "score" sums mean squared errors.
@@ -229,8 +230,8 @@ SPIRE_API void reconstruction_loss(Graph& graph, Value prediction, Value target,
 
 // Distillation: adds to the graph's loss, as a mean over a sample's rows of logits,
 //   weight T^2 KL(softmax(teacher / T) || softmax(logits / T)), T the temperature
-// Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network", 2015. Beside a cross
-// entropy of weight 1 - w this has the weight w. No gradient reaches `teacher`. "score" stays.
+// Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network", 2015. Use it with a cross
+// entropy of weight 1 - weight. No gradient reaches `teacher`. Does not change "score".
 struct DistillationOptions {
   float temperature = 1;  // > 0
   float weight = 1;       // >= 0
@@ -241,8 +242,8 @@ SPIRE_API void distillation_loss(Graph& graph, Value logits, Value teacher,
                                  const DistillationOptions& options);
 
 // Functions from which a program composes losses and scores of its own (losses.cpp).
-// Operands of sub and div have one shape and dtype; cast() brings a target to that of a prediction,
-// or a prediction in 16 bits to fp32.
+// Operands of sub and div must have the same shape and dtype; cast() converts a target to the dtype
+// of a prediction, or a 16-bit prediction to fp32.
 SPIRE_API Value sub(Graph& graph, Value a, Value b);  // a - b
 SPIRE_API Value div(Graph& graph, Value a, Value b);  // a / b
 SPIRE_API Value scale(Graph& graph, Value x, float factor,
@@ -255,13 +256,14 @@ SPIRE_API Value abs(Graph& graph, Value x);                // with a gradient of
 SPIRE_API Value cast(Graph& graph, Value x, DType dtype);  // fp32, bf16, fp16
 SPIRE_API Value softmax(Graph& graph, Value x);            // over the last axis
 SPIRE_API Value log_softmax(Graph& graph, Value x);
-// Over one axis, which the result lacks. Axis 0 of a batch is a tower's own samples.
+// Reduce one axis, which the result lacks. Axis 0 of a batch has the samples of one tower only.
 SPIRE_API Value sum(Graph& graph, Value x, int axis);
 SPIRE_API Value mean(Graph& graph, Value x, int axis);
-// x (N, ..) -> fp64 (1): the sum over the N samples of the mean over a sample's elements.
+// x (N, ..) -> fp64 (1): the sum over the N samples of the mean of each sample's elements.
 SPIRE_API Value mean_loss(Graph& graph, Value x);
-// Add mean_loss(x) as the graph's loss and its output "loss", or as its output "score", which may
-// be any number and trains nothing. Throw Error(config) if the graph has that output already.
+// add_mean_loss() adds mean_loss(x) as a loss of the graph and as its output "loss"; mark_score()
+// adds it as the output "score" alone, a metric without gradient. Both throw Error(config) if the
+// graph has that output already.
 SPIRE_API void add_mean_loss(Graph& graph, Value x);
 SPIRE_API void mark_score(Graph& graph, Value x);
 

@@ -12,8 +12,6 @@
 
 namespace spire {
 
-// Reads the config of a run from YAML files and the command line.
-
 struct ResolvedConfig {
   RunConfig config;
   // Key -> source of its value: "default", "run.yaml:12:3", "command line", or the rule that
@@ -22,13 +20,14 @@ struct ResolvedConfig {
   std::vector<std::string> warnings;  // "run.yaml:3:5: optimizer.beta1 is not used with ..."
 };
 
-// Returns the keys that no text and no override sets, such as "optimizer.lr".
+// Returns the keys, such as "optimizer.lr", whose source is "default": no text or override sets
+// them, and no rule derives them.
 SPIRE_API std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
   std::string name;       // shown in messages: the file's name
   std::string text;       // YAML
-  bool has_lines = true;  // messages also name the line
+  bool has_lines = true;  // false: messages name no line and column
 };
 
 // Parses the texts in order: a later value of a key replaces an earlier one, a list as a whole.
@@ -40,20 +39,20 @@ SPIRE_API ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
 // Reads a config file. Throws Error(config) where it is a folder, is empty or cannot be read.
 SPIRE_API ConfigText read_config_file(const std::string& file);
 
-// Reads the files and parses their texts, then `later`. A file that cannot be read is one of the
-// problems.
+// Calls parse_config() with the texts of the files, followed by `later`. The Error(config) that
+// lists all problems includes files that cannot be read.
 SPIRE_API ResolvedConfig load_config(const std::vector<std::string>& files,
                                      const std::vector<std::string>& overrides,
                                      const std::vector<ConfigText>& later = {});
 
-// Configs as text: YAML, help on all keys, the key that a word means, and single values. All
-// functions are pure; any thread may call them.
+// Functions on configs, keys and values as text. Any thread may call them.
 
-// Returns the config as YAML, without the keys in `but` and without unused keys that have their
-// defaults. If `but` is empty, parse_config() of the text gives the same config.
+// Returns the config as YAML, without the keys in `but`, and without keys that the config does not
+// use and that have their defaults. If `but` is empty, parse_config() of the text gives the same
+// config.
 SPIRE_API std::string to_yaml(const RunConfig& config, const std::set<std::string>& but = {});
 
-// Returns the same with the source of each value as a comment (trainer --print-config).
+// Returns to_yaml() with the source of each value in a comment (trainer --print-config).
 SPIRE_API std::string to_annotated_yaml(const ResolvedConfig& resolved);
 
 // Returns the word as a value on one line, in quotes if YAML needs them.
@@ -69,19 +68,18 @@ SPIRE_API std::string config_help();
 // unique ("lr"), or in another program's words ("learning_rate"); "" if it names none.
 SPIRE_API std::string find_key(const std::string& word);
 
-// Returns a path with a home directory in place of ~ or ~user at its head, as a shell has it. Keys
-// and options that are paths are read so. A ~ of no known user stays.
+// Replaces a leading ~ or ~user by the home directory, as a shell does; leaves it in place if the
+// user is unknown. Config keys and options that are paths are read in this way.
 SPIRE_API std::string expand_home(const std::string& path);
 
-// A key with the values that it takes in a grid over several keys, every combination one point.
+// One axis of a grid, whose points are all combinations of the axes' values (trainer sweep).
 struct GridAxis {
   std::string key;                  // "optimizer.lr"
   std::vector<std::string> values;  // as on the command line: "0.1", "[64, 32]"
   bool operator==(const GridAxis&) const = default;
 };
 
-// Parse a value, in which extra characters are an error. They throw Error(config), which says what
-// was expected and what was found.
+// Parse the whole text as one value. Throw Error(config) with what was expected and what was found.
 SPIRE_API int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed
 SPIRE_API uint64_t parse_unsigned(std::string_view text);  // decimal digits
 SPIRE_API double parse_number(std::string_view text);      // "0.1", "5e-4"; finite

@@ -1,6 +1,7 @@
-// Metric of a run, as accuracy or perplexity. Those of a task are computed from the mean loss, or
-// from the mean "score": a number that the model computes for each sample besides the loss. Those
-// that eval.metrics adds are computed from the outputs for all samples of an evaluation.
+// Metrics of a run. Each task has a metric of its own (accuracy, perplexity, ...), computed from
+// the mean loss or from the mean "score", a number that the model computes for each sample besides
+// the loss. The metrics that eval.metrics adds are computed from the outputs for all samples of an
+// evaluation.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,8 @@ namespace spire {
 // score       (own loss)       mean score, higher is better
 // error       (own loss)       mean score, lower is better
 //
-// Of eval.metrics; `loss` is the mean loss. scikit-learn's functions give the same numbers.
+// These are for eval.metrics (`loss` is the mean loss). scikit-learn's functions give the same
+// numbers.
 // top3, top5       a class       share of samples whose class is among the 3 or 5 largest outputs
 // f1_macro         a class       mean of F1 over the classes that occur (ClassScore)
 // f1_micro         a class       F1 of all decisions together; of single labels the accuracy
@@ -31,10 +33,9 @@ namespace spire {
 // mae              numbers       mean absolute error; of images over all pixels
 // bits_per_byte    tokens        loss / (ln 2 * bytes per token of the evaluated text)
 // ssim             an image      mean over samples of the structural similarity (observe's ssim())
-// mean_iou, dice   a mask        means over the classes that occur of tp / (actual + predicted -
-// tp)
-//                                and of F1, from counts of all pixels that have a class
-// pixel_accuracy   a mask        share of the pixels that have a class whose class is found
+// mean_iou, dice   a mask        means of tp / (actual + predicted - tp) and of F1 over the classes
+//                                that occur, from counts of all labelled pixels
+// pixel_accuracy   a mask        share of the labelled pixels whose class is predicted rightly
 enum class Metric : uint8_t {
   accuracy,
   perplexity,
@@ -64,10 +65,12 @@ struct MetricValue {
   bool operator==(const MetricValue&) const = default;
 };
 
+// Returns the value of a task's metric, of loss or of exact_match. Throws Error(unexpected) for
+// other metrics, which do not follow from the two means.
 SPIRE_API MetricValue measure(Metric metric, double mean_loss, double mean_score);
-// Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
 SPIRE_API bool higher_is_better(Metric metric);
-SPIRE_API std::optional<Metric> find_metric(std::string_view name);  // by its name
+SPIRE_API std::optional<Metric> find_metric(std::string_view name);  // nullopt: an unknown name
+// Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
 SPIRE_API bool better(Metric metric, double value, double than);
 
 SPIRE_API std::string_view name(Metric metric);               // "accuracy"

@@ -1,4 +1,4 @@
-// A model of the calling program, in place of those that model.name names.
+// A model that the calling program defines, used instead of one that model.name names.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,15 +13,16 @@
 
 namespace spire {
 
-// Inputs of a model's graph: a tensor (batch, row) for each column of the data, in their order.
+// Inputs of a model's graph: one tensor per column of the data, in the columns' order, of shape
+// (batch, dimensions of a row).
 class SPIRE_API ModelInputs {
  public:
   ModelInputs(std::vector<std::pair<std::string, Value>> values, int64_t batch, int64_t classes)
       : values_(std::move(values)), batch_(batch), classes_(classes) {}
 
-  Value first() const { return values_.front().second; }  // what the model reads
+  Value first() const { return values_.front().second; }  // first column: the model's input
   Value find(std::string_view column) const;              // no value if there is no such column
-  Value operator[](std::string_view column) const;        // throws Error(config) then
+  Value operator[](std::string_view column) const;        // throws Error(config) if there is none
   int64_t batch() const { return batch_; }                // samples of the graph
   int64_t classes() const { return classes_; }            // SampleSpec::classes
 
@@ -30,15 +31,16 @@ class SPIRE_API ModelInputs {
   int64_t batch_, classes_;
 };
 
-// Both functions are called several times for a run, on any thread: for training and for
-// evaluation, and for each size of a batch. They add the same layers and parameters each time.
+// `layers` and `loss` are called several times for a run, on any thread: for training and for
+// evaluation, and for each size of a batch. They must add the same layers and parameters each time.
 struct Model {
-  std::string name = "own";  // in reports and checkpoints; not one of those of model.name
-  // Adds the layers and returns the model's output. Without a loss its shape follows from the data:
-  // (N, classes) for labels, (N, K) for values (K), (N, T, classes) for targets (T), else that of
-  // the images that it reads.
+  std::string name = "own";  // in reports and checkpoints; must not be a value of model.name
+  // Adds the layers and returns the model's output. If `loss` is empty, the output's shape must fit
+  // the data's targets: (N, T, classes) for `targets`, (N, K) for `values`, (N, H, W, classes) for
+  // `masks`, the shape of `target_images` for these, (N, classes) for `labels`, else that of
+  // images.
   std::function<Value(Graph& graph, const ModelInputs& inputs)> layers;
-  // Adds the loss by Graph::add_loss() and the outputs "loss" and "score", fp64 sums over samples,
+  // Adds a loss by Graph::add_loss(), and the outputs "loss" and "score", fp64 sums over samples,
   // as the losses of layers.h do. Empty: the loss that the config names, for the data's targets.
   std::function<void(Graph& graph, Value output, const ModelInputs& inputs)> loss = {};
   Metric metric = Metric::score;  // with `loss`: what the score means

@@ -1,7 +1,7 @@
 // Events of a run and the interface of their observers. Observers are called in order, by one
 // thread at a time. Observer::on_start() may throw, for example if an output file cannot be opened.
 // Later a failed write must not throw, since a full disk must not end a run: the observer warns at
-// once, and the run fails at its end, with Error(checkpoint), if Observer::lost() reports missing
+// once, and the run fails at its end, with Error(device), if Observer::lost() reports missing
 // output.
 #pragma once
 #include <chrono>
@@ -35,7 +35,8 @@ struct DeviceInfo {
   std::string host = {};       // where that process runs
   int64_t memory_limit = 0;    // bytes of all kinds together; 0: no limit
   // Set by plan() only. memory_free: bytes free now (of a CPU: of the host), if known. fits_now:
-  // whether this plan fits its limit, and all plans for this memory together fit what is free.
+  // whether this device's plan fits its limit, and the plans of all devices that share its memory
+  // fit what is free.
   std::optional<int64_t> memory_free = {};
   std::optional<bool> fits_now = {};
 };
@@ -59,7 +60,7 @@ struct StartInfo {
   std::string device_note;  // what was chosen where the config leaves it open, and why
   int64_t batch_size = 0;   // samples per tower per step
   int64_t towers = 0;
-  int64_t global_batch = 0;     // samples per step; the last tower has what the others leave
+  int64_t global_batch = 0;     // samples per step; the last tower may have fewer than the others
   std::string batch_note = {};  // what "batch_size: auto" chose, and why; one or more lines
   int64_t tower_threads = 0;    // CPU threads per tower; 0 if unknown
   std::string lr_scaling;       // growth of lr with the global batch: "none", "linear", "sqrt"
@@ -67,7 +68,7 @@ struct StartInfo {
   double base_lr = 0;           // optimizer.lr, for a global batch of base_batch
   int64_t base_batch = 0;       // samples
   int64_t parameters = 0;       // numbers of the model, without running statistics
-  int64_t frozen = 0;           // how many of them training leaves as they are
+  int64_t frozen = 0;           // how many of them training does not change
   int64_t train_samples = 0;
   int64_t test_samples = 0;
   int64_t val_samples = 0;   // held out, or of their own files (data.val); 0: none
@@ -90,8 +91,8 @@ struct StartInfo {
   std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
   std::string resumed_from;          // checkpoint path; empty for a new run
   int64_t resumed_step = 0;          // optimizer steps already done
-  // The lines of audit.jsonl that this process starts with; empty if the run keeps no chain, or
-  // nothing changed since resumed_from. audit_goes_on: the file keeps its lines up to resumed_step.
+  // The lines of audit.jsonl that this process writes first; empty if the run keeps no chain, or
+  // nothing changed since resumed_from. audit_goes_on: existing lines up to resumed_step stay.
   std::string audit_lines = {};
   bool audit_goes_on = false;
   // True if the run begins with the evaluation at resumed_step and its checkpoint, because the
@@ -114,27 +115,27 @@ struct StepTimes {
 // What one device did in a step, and its state. An empty value: the device or its driver does not
 // report it.
 struct DeviceReport {
-  // From the beginning of the step until the gradients of its towers were complete. The step goes
-  // on when the slowest device of the run has arrived.
+  // Time from the start of the step until the gradients of its towers were complete. All devices
+  // then wait until the slowest one has arrived.
   double arrival_ms = 0;
-  // Before that beginning: how long the device had nothing to do, as its process waited for the
-  // batch. The others then wait for it.
+  // Time before the start of the step in which the device was idle, because its process waited for
+  // the batch.
   double data_ms = 0;
-  // Of the arrival: how long its lanes (threads) had to wait for its slowest one, on average.
+  // Part of arrival_ms: the mean time that its lanes (threads) waited for its slowest lane.
   double lane_wait_ms = 0;
-  // The rest is the newest reading, of which there is one every monitor.every_seconds.
+  // The members below are of the newest reading; one is taken every monitor.every_seconds.
   std::optional<double> busy;  // 0..1: share of time in which a GPU, or the device's threads, ran
   // Bytes: of a GPU, used by all processes; of a CPU, what this process has in RAM, and its limit.
   std::optional<uint64_t> memory_used, memory_total;
   std::optional<double> celsius, watts, limit_watts;
   std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
   std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
-  // Memory errors since the driver was loaded: those that ECC could not correct, and those that it
-  // did.
+  // Memory errors since the driver was loaded: ecc_errors that ECC could not correct, ecc_corrected
+  // that it did.
   std::optional<uint64_t> ecc_errors, ecc_corrected;
-  std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink, since then
+  std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink since the driver's load
   std::optional<int> last_xid;                       // the driver's last error code in this run
-  // Of a CPU: how many of this process's cores other programs use, in cores.
+  // CPU: other programs' use of this process's cores, in cores.
   std::optional<double> others_cores;
 };
 
@@ -155,14 +156,14 @@ struct StepReport {
   StepTimes times;            // where the step's time went
   double loss_scale = 0;      // fp16 only; 0 in other precisions
   int64_t skipped_steps = 0;  // fp16: steps so far that were skipped, as gradients overflowed
-  bool bad = false;           // the guard did not let it change the weights
+  bool bad = false;           // a bad step, which the guard undid or kept from the weights
   int64_t bad_steps = 0;      // steps so far that the guard has undone or kept from the weights
   int64_t rollbacks = 0;      // so far
   int64_t samples_seen = 0;
   double eta_seconds = 0;
-  std::string parameter_hash;  // of the weights after it, as in RunSummary; empty: not computed
+  std::string parameter_hash;  // of the weights after the step (RunSummary); empty: not computed
   bool record = true;          // belongs in metrics.jsonl (every log.every_steps)
-  // The step's line of audit.jsonl, and the chain's value behind it, 64 hex digits; empty without
+  // The step's line of audit.jsonl, and the chain's value after it, 64 hex digits; empty without
   // audit.chain. Valid during the call of the observer.
   std::string_view audit_line = {}, chain = {};
   // In the order of StartInfo::devices; valid during the call of the observer.
@@ -195,9 +196,9 @@ struct ValidationSummary {
   MetricValue metric;
   double best = 0;                       // best value of best_by
   bool measured = false;                 // false if the run never evaluated
-  Metric best_by = Metric::accuracy;     // the metric itself, or that of best.metric
-  std::vector<MetricValue> others = {};  // of the last evaluation of this process (eval.metrics)
-  bool held_out = false;                 // of validation data (data.val), not of the test data
+  Metric best_by = Metric::accuracy;     // the task's metric, or that of best.metric
+  std::vector<MetricValue> others = {};  // eval.metrics, of this process's last evaluation
+  bool held_out = false;                 // true: of validation data (data.val); false: of test data
 };
 
 // The evaluation of the test data at the end of a run with validation data.
@@ -216,8 +217,8 @@ struct RunSummary {
   ValidationSummary val;
   std::optional<TestSummary> test = {};  // none: without data.val, or the run was interrupted
   double samples_per_s = 0;
-  StepTimes times;  // means over the steps of this process but its first
-  // Of every weight and running statistic in fp32, ordered by name; 16 hex digits.
+  StepTimes times;  // means over the steps of this process, except its first
+  // Hash of all weights and running statistics in fp32, ordered by name; 16 hex digits.
   std::string parameter_hash;
   std::string ema_hash;    // the same of the averaged weights; empty if there are none
   std::string chain = {};  // audit.chain's value after the last step; empty if there is none
@@ -230,7 +231,7 @@ struct RunSummary {
   std::map<std::string, int64_t> planned_memory_bytes;  // kind -> bytes, without host_rss
   std::vector<std::string> verdict;  // what the run's time went into, and what to do; a line each
   int exit = 0;                      // the trainer's exit code
-  // "signal", "max_time", "early_stop", text of an error; empty: it reached its end
+  // "signal" (RunOptions::stop), "max_time", "early_stop", text of an error; empty: the run's end
   std::string stopped_by;
   std::string output;      // run directory
   std::string checkpoint;  // path of the last checkpoint; empty if there is none
@@ -243,8 +244,8 @@ class SPIRE_API Observer {
   virtual void on_start(const StartInfo&) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_eval(const EvalReport&) {}
-  // The test data, evaluated once at the end of a run with validation data; `step` is that of the
-  // weights (TestSummary).
+  // Result on the test data, evaluated once at the end of a run with validation data. `step`: of
+  // the evaluated weights (TestSummary).
   virtual void on_test(const EvalReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}
   virtual void on_note(std::string_view) {}  // information; nothing is wrong
@@ -274,7 +275,7 @@ class SPIRE_API ObserverList : public Observer {
 };
 
 // The observers of `trainer`, for programs that embed runs: lines for people, the files of a run,
-// and what answers Prometheus and browsers. An ObserverList joins several.
+// and a server for Prometheus and browsers. Join several by an ObserverList.
 
 // Capabilities of a stream that may be a terminal.
 struct Terminal {
@@ -283,7 +284,7 @@ struct Terminal {
   std::function<int()> width = [] { return 80; };  // columns at this moment
 };
 
-// Of an open descriptor; respects the environment variables NO_COLOR and TERM.
+// Returns the capabilities of an open descriptor, as NO_COLOR and TERM in the environment allow.
 SPIRE_API Terminal terminal_of(int descriptor);
 
 struct ConsoleOptions {
@@ -305,15 +306,15 @@ SPIRE_API std::unique_ptr<Observer> console_observer(std::ostream& log, std::ost
 using SayLine = std::function<void(std::string_view)>;
 
 // Writes the files of a run into config.output: metrics.jsonl, audit.jsonl and summary.json
-// (docs/metrics.md), and with log.tensorboard the folder tensorboard. warn: set; called once for
-// each file that cannot be written. on_start() throws Error(config) for files that cannot be
-// opened.
+// (docs/metrics.md), and with log.tensorboard the folder tensorboard. warn: must not be empty;
+// called once for each file that cannot be written. on_start() throws Error(config) for files that
+// cannot be opened.
 SPIRE_API std::unique_ptr<Observer> file_observer(const RunConfig& config, const SayLine& warn);
 
-// Serves the run over HTTP from now until its end, at the addresses monitor.prometheus and
-// monitor.serve (docs/monitoring.md). With "none" in both it does nothing. note, warn: must be set;
-// on_start() calls them with the addresses and says from where they can be reached. Throws
-// Error(config) for an address that cannot be used. Threads of its own answer.
+// Serves the run over HTTP, from this call until on_end() returns, at the addresses
+// monitor.prometheus and monitor.serve (docs/monitoring.md). If both are "none", it does nothing.
+// note, warn: must not be empty; on_start() notes the addresses and warns if other machines can
+// reach them. Throws Error(config) for an address that cannot be used. Answers on its own threads.
 SPIRE_API std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
                                                   const SayLine& warn);
 

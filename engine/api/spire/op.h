@@ -41,14 +41,15 @@ class Kernel;          // kernel.h
 struct KernelRequest;  // kernel.h
 class Op;
 
-// The graph as an op sees it while it emits its gradient. A gradient has the shape and dtype of its
-// tensor, but that of a parameter is always fp32.
+// The graph as an op sees it in Op::gradient(): inputs, outputs and gradients of that op. A
+// gradient has the shape and dtype of its tensor, except that a parameter's gradient is always
+// fp32.
 class SPIRE_API GradientBuilder {
  public:
   virtual ~GradientBuilder() = default;
   virtual Value input(int index) const = 0;
   virtual Value output(int index) const = 0;
-  virtual Value output_gradient(int index) const = 0;  // no value if there is none
+  virtual Value output_gradient(int index) const = 0;  // no value if no loss depends on the output
   virtual bool wants_gradient(int input_index) const = 0;
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
@@ -73,8 +74,8 @@ class SPIRE_API Op {
   // dtypes of the inputs are not allowed.
   virtual std::vector<TensorSpec> infer(TensorSpecs inputs) const = 0;
 
-  // Makes the kernel of an op that the calling program brings; it refuses a device that it has none
-  // for. No kernel, the default: the op has its rows in Spire's tables of kernels.
+  // For an op that the calling program defines: returns its kernel, or throws if it has none for
+  // request.device. The default returns an empty kernel: Spire's tables have the op's kernels.
   virtual Kernel make_kernel(const KernelRequest& request) const;
 
   // Returns the number of multiply-adds; 0 for ops limited by memory bandwidth (norms).
@@ -86,7 +87,7 @@ class SPIRE_API Op {
   // Emits the ops of the gradient. The default throws Error(config) "[name] has no gradient".
   virtual void gradient(GradientBuilder& builder) const;
 
-  // Returns true if output 0 is input 0's memory under another shape (reshape): no kernel runs.
+  // Returns true if output 0 is the memory of input 0 with another shape (reshape): no kernel runs.
   virtual bool is_view() const { return false; }
   // Returns true if output 0 is input 0 summed over all towers of the step (reduce.h).
   virtual bool sums_towers() const { return false; }
@@ -96,8 +97,8 @@ class SPIRE_API Op {
     return false;
   }
 
-  // Return fused ops: with_relu() relu(op(...)), with_residual() relu(op(...) + r), where r is one
-  // more input, the last. Null if there is no such op.
+  // Return a fused op, or null if there is none. with_relu() computes relu(op(...));
+  // with_residual() computes relu(op(...) + r), where r is an additional, last input.
   virtual std::unique_ptr<Op> with_relu() const { return nullptr; }
   virtual std::unique_ptr<Op> with_residual() const { return nullptr; }
 };

@@ -1,5 +1,5 @@
-// The packed forms in which kernels read parameters. This header is not part of kernel.h because
-// CUDA files include that, and std::function compiles slowly there.
+// The packed forms in which kernels read parameters. Not part of kernel.h, because CUDA files
+// include kernel.h, and std::function compiles slowly there.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Packing {
   // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
-  // Unit i reads only unit_floats plain weights, from i * unit_floats on; the last unit reads the
-  // rest. 0: a unit may read any of them.
+  // If not 0, unit i reads only the plain weights [i * unit_floats, (i + 1) * unit_floats), and the
+  // last unit all that remain. 0: a unit may read any of them.
   int64_t unit_floats = 0;
 
   void pack(const float* plain, void* packed, void* stream = nullptr) const {

@@ -16,14 +16,15 @@ struct PlanReport {
   // The message with which train() would refuse a plan that exceeds a device's memory or
   // memory.limit; empty if it fits, as far as can be known without allocating.
   std::string shortage;
-  std::vector<std::string> warnings;  // those of train() about data and config
+  std::vector<std::string> warnings;  // that train() would give about data and config
 };
 
-// Compiles the run's plan without allocating its memory. Throws the errors that train() throws
-// before its first step, except out_of_memory: a shortage is a part of the report.
+// Compiles the plan of the run, as one process, without allocating its memory. Throws the errors
+// that train() throws before its first step, except out_of_memory: PlanReport::shortage has that
+// message.
 SPIRE_API PlanReport plan(const RunConfig& config);
 
-// Does the same, but throws Error(out_of_memory) if there is a shortage.
+// The same as plan(), but throws Error(out_of_memory) if there is a shortage.
 SPIRE_API PlanReport check(const RunConfig& config);
 
 // Returns the table of layers, the multiply-adds per sample and the facts of `start`.

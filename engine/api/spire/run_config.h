@@ -1,6 +1,6 @@
 // Config of a run as plain structs and enums, with the default of each member. A row of
 // engine/config/schema_*.cpp has its YAML key, range and help. In YAML an enumerator is its name,
-// but auto, true, false, class and value stand for automatic, yes, no, classes and values.
+// except auto, true, false, class and value for automatic, yes, no, classes and values.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace spire {
 
-// What a table or an HDF5 file asks to predict: a class label, or numbers.
+// What a model learns to predict from a table or arrays: a class label, or numbers.
 enum class TargetKind { automatic, classes, values };
 
 // Comments name the models that use a member.
@@ -31,7 +31,7 @@ struct ModelConfig {
 
   int64_t depth = 20;                        // resnet, vgg: number of layers
   Variant variant = Variant::cifar;          // resnet
-  Shortcut shortcut = Shortcut::projection;  // resnet: form where the shape changes
+  Shortcut shortcut = Shortcut::projection;  // resnet: shortcuts where the shape changes
   double dropout = 0.0;                      // mlp, cnn, vgg, gpt, vit: probability
   BatchNorm batch_norm = BatchNorm::tower;   // statistics over one tower's samples, or all towers'
   Normalization normalization =
@@ -124,7 +124,7 @@ struct CsvConfig {
   Dates dates = Dates::automatic;               // order of day and month in 3/4/2024
   std::vector<std::string> missing = {"auto"};  // texts of empty fields; auto: NA, NaN, #N/A, ...
   Categories categories = Categories::one_hot;  // how columns of words become numbers
-  int64_t max_levels = 64;                      // words of a column; one with more is refused
+  int64_t max_levels = 64;                      // most different words of a column; more: an error
   Blanks blanks = Blanks::mean;                 // what an empty number becomes
   bool scale_target = true;                     // values are learned as (value - mean) / stddev
 };
@@ -204,8 +204,7 @@ struct TokensConfig {
   double val_share = 0.1;         // share of the text, at its end, kept for evaluation
 };
 
-// Data that decides which checkpoint is best and when to stop; test data is then evaluated once, at
-// the end.
+// Data that decides the best checkpoint and early stopping; tests then run once, at the end.
 struct ValConfig {
   double share = 0.0;         // of the training samples, of each class alike; 0: none
   std::string path = "none";  // files of their own, in the form of data.path
@@ -245,7 +244,7 @@ enum class WeightNames { automatic, spire, pytorch, torchvision, huggingface };
 // Weights from which a new run starts, in place of random ones.
 struct InitConfig {
   std::string from = "none";  // a run, a checkpoint, safetensors (file, index or folder), or none
-  WeightNames names = WeightNames::automatic;  // auto: those that the file's tensors have
+  WeightNames names = WeightNames::automatic;  // auto: found from the file's tensors
   std::vector<std::string> map = {};   // "theirs:ours": renames tensors of the file, or prefixes
   std::vector<std::string> skip = {};  // patterns: parameters that start at random
   bool strict = true;  // false: what the file lacks or has in another shape starts at random
@@ -265,15 +264,15 @@ struct LossConfig {
 // A teacher, from whose outputs the model learns besides the labels (Hinton et al., 2015).
 struct DistillConfig {
   std::string from = "none";  // a run or a checkpoint
-  double temperature = 4.0;   // by which the logits of both are divided
-  double weight = 0.5;        // of the teacher in the loss; the labels have the rest
+  double temperature = 4.0;   // divides the logits of both models
+  double weight = 0.5;        // of the teacher's loss; the labels' loss has 1 - weight
   std::string hash = "auto";  // of the teacher's weights, 16 hex digits; auto: not checked
 };
 
 // Low-rank adaptation: dense layers keep their weights and learn a product of rank `rank`.
 struct LoraConfig {
   int64_t rank = 0;                        // 0: off
-  double alpha = 16.0;                     // the product counts alpha / rank times
+  double alpha = 16.0;                     // the product is scaled by alpha / rank
   std::vector<std::string> patterns = {};  // of names of dense layers; empty: all of them
 };
 struct AdaptConfig {
@@ -374,8 +373,8 @@ struct CheckpointConfig {
 
   int64_t every_steps = 0;       // steps between checkpoints; 0: none by steps
   int64_t every_epochs = 1;      // epochs between checkpoints; 0: none by epochs
-  int64_t keep_last = 3;         // number of newest ones to keep, besides the best
-  int64_t keep_every_steps = 0;  // those at multiples of this step are never deleted; 0: none
+  int64_t keep_last = 3;         // newest checkpoints to keep, besides the best
+  int64_t keep_every_steps = 0;  // checkpoints at multiples of it are never deleted; 0: none
   Snapshot snapshot = Snapshot::automatic;  // whether to write from a copy of the state
 };
 
@@ -409,16 +408,16 @@ struct CheckConfig {
   int64_t replicas_every = 0;  // steps between comparisons of all replicas; 0: only at checkpoints
 };
 
-// What to do about a bad step: one whose loss or gradient is not finite, or stands out of those of
-// the last steps.
+// What to do about a bad step: its loss or gradient norm is not finite, or is an outlier among
+// those of the last steps.
 struct GuardConfig {
   enum class OnBadStep { stop, skip, rollback };
 
   OnBadStep on_bad_step = OnBadStep::stop;
   double loss_zscore = 0.0, grad_zscore = 0.0;  // bad beyond so many standard deviations; 0: off
-  int64_t window = 100;                         // good steps from which mean and deviation follow
-  int64_t max_skips = 10;                       // bad steps in a row; one more fails
-  int64_t max_rollbacks = 3;                    // of the whole run; one more fails
+  int64_t window = 100;                         // good steps that give mean and deviation
+  int64_t max_skips = 10;                       // bad steps in a row; one more fails the run
+  int64_t max_rollbacks = 3;                    // in the whole run; one more fails it
 };
 
 // Deadlines in seconds; a rank that misses one counts as lost.
@@ -437,8 +436,7 @@ struct LogConfig {
   bool tensorboard = false;      // event files in the run directory, with what metrics.jsonl has
 };
 
-// How a run watches its devices, and how other programs see it. Addresses are "HOST:PORT", "PORT"
-// on this machine, or "none".
+// Watching a run. Addresses are "HOST:PORT", "PORT" (for this machine alone), or "none".
 struct MonitorConfig {
   double every_seconds = 1.0;       // between two readings of the devices' state; 0: none
   std::string prometheus = "none";  // where Prometheus may read the run's metrics
@@ -447,8 +445,10 @@ struct MonitorConfig {
 
 struct RunConfig {
   enum class Pin { automatic, yes, no };
-  enum class OnMissing { fail, fewer, any, cpu };
+  enum class OnMissing { fail, fewer, any, cpu };  // any: other GPUs; cpu: fewer, or the CPU
+  // Who updates the weights: one device, every device all of them, or every device its share.
   enum class Strategy { parameter_device, mirrored, sharded };
+  // How gradients are summed: in a fixed order, with the same bits on any devices, or as NCCL does.
   enum class Reduction { invariant, native };
   enum class Precision { fp32, bf16, fp16, exact };
 
@@ -463,16 +463,16 @@ struct RunConfig {
   std::optional<int64_t> towers;         // shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
-  OnMissing on_missing = OnMissing::fail;          // what to do without some of these devices
+  OnMissing on_missing = OnMissing::fail;          // what to do if some of the devices are missing
   Pin pin = Pin::automatic;                        // of computing threads to cores
   std::string parameter_device = "auto";           // has the master weights and the optimizer state
-  Strategy strategy = Strategy::parameter_device;  // who updates: one, each all, or each its share
-  Reduction reduction = Reduction::invariant;  // the same bits on any devices, or the transport's
+  Strategy strategy = Strategy::parameter_device;  // who updates the weights
+  Reduction reduction = Reduction::invariant;      // how gradients are summed
   BucketConfig bucket;
   MemoryConfig memory;
   CudaConfig cuda;
   Precision precision = Precision::fp32;
-  std::vector<std::string> freeze = {};  // patterns of names of parameters that stay as they are
+  std::vector<std::string> freeze = {};  // patterns of names of parameters that do not train
   bool freeze_batch_norm = true;  // a batch norm with frozen parameters uses its running statistics
   OptimizerConfig optimizer;
   EmaConfig ema;

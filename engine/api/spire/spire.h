@@ -1,8 +1,8 @@
-// All public headers of Spire.
+// All public C++ headers of Spire; <spire/c.h> is its C API.
 //
 // Start reading at train.h: train() runs a config from its first step to its summary. Errors are
-// spire::Error. The library never exits, installs a signal handler or changes the environment, but
-// for trainer_main(), which is the whole program.
+// spire::Error. The library never exits the process, installs a signal handler or changes the
+// environment, except in trainer_main(), which is the whole program.
 #pragma once
 #include <spire/checkpoint.h>  // checkpoints by the names that users give
 #include <spire/dataset.h>     // columns of samples, the interface of datasets, datasets in memory

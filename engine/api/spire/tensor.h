@@ -109,7 +109,8 @@ struct dtype_of<uint8_t> {
 
 [[noreturn]] SPIRE_API void refuse_float_type(DType dtype);  // throws Error(unexpected)
 
-// Returns visit(float{}), visit(bfloat16{}) or visit(float16{}) for f32, bf16 or f16, else throws.
+// Returns visit(float{}), visit(bfloat16{}) or visit(float16{}) for f32, bf16 or f16. Throws
+// Error(unexpected) for other types.
 template <typename Visit>
 decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
@@ -121,7 +122,7 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
 // Converts to.size() elements of type `dtype` (f32, bf16 or f16) to float.
 SPIRE_API void copy_floats(const void* from, DType dtype, std::span<float> to);
 
-// Shape of a tensor: up to six dimensions, stored inline.
+// Shape of a tensor: up to six dimensions, stored inline. More throw Error(unexpected).
 
 class SPIRE_API Shape {
  public:

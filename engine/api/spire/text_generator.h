@@ -18,16 +18,17 @@ namespace spire {
 
 struct TextOptions {
   std::string device = "auto";  // one word of the config's `devices`
-  int64_t tokens = 256;         // number to generate
+  int64_t tokens = 256;         // most tokens to generate for a text
   double temperature = 0.8;     // divides the logits; 0: always the likeliest token
   int64_t top_k = 0;            // draws among the k likeliest tokens; 0: among all
-  // Draws among the fewest likeliest of these whose probabilities reach this share of their sum
-  // (Holtzman et al., "The Curious Case of Neural Text Degeneration", 2020); in (0, 1].
+  // Nucleus sampling: of the top_k tokens draws among the fewest likeliest whose probabilities
+  // reach this share, in (0, 1], of their total (Holtzman et al., "The Curious Case of Neural Text
+  // Degeneration", 2020).
   double top_p = 1;
-  uint64_t seed = 0;                   // the random number at position i is that of (seed, i)
-  std::vector<std::string> stop = {};  // words at the first of which a text ends
-  int64_t texts = 1;                   // written at once, for which memory is planned
-  // As those of TrainedModelOptions.
+  uint64_t seed = 0;                   // token i of a text is drawn by random number (seed, i)
+  std::vector<std::string> stop = {};  // a text ends before the first of these that appears
+  int64_t texts = 1;                   // generated together; memory is reserved for so many
+  // As in TrainedModelOptions.
   const RunConfig* settings = nullptr;
   std::function<void(std::string_view line)> say = {};
 };
@@ -35,22 +36,23 @@ struct TextOptions {
 struct GeneratedText {
   std::string text;  // without the prompt
   int64_t tokens = 0;
-  // By a stop word, which is not in the text, or by the end of a document.
+  // true: ended by a stop word, which is not in `text`, or by the end of a document; false: by
+  // TextOptions::tokens.
   bool stopped = false;
 };
 
-// Callbacks for several texts, on the thread that calls; each may throw, which ends the call.
+// Callbacks of generate(), on the caller's thread; each may be empty. An exception ends the call.
 // prompt: the index of the text's prompt.
 struct TextReport {
-  // A part of a text, not empty, as soon as it is certain; parts end between characters.
+  // Gets the next part of a text, never empty, once no stop word can begin in it. Parts have whole
+  // characters.
   std::function<void(size_t prompt, const std::string& part)> part = {};
-  // A text has ended. Texts end in any order.
+  // Gets a text that has ended. Texts end in any order.
   std::function<void(size_t prompt, const GeneratedText& text)> end = {};
 };
 
-// A text depends on prompt, options and model alone, not on other texts (but for the rounding of
-// logits, which may depend on TextOptions::texts). One thread at a time calls the methods of an
-// object.
+// A text depends on prompt, options and model alone, not on other texts (except for the rounding of
+// logits, which may depend on TextOptions::texts). One thread at a time may use an object.
 class SPIRE_API TextGenerator {
  public:
   // Throws as TrainedModel; Error(data) for a model without a vocabulary, Error(config) for an
@@ -60,26 +62,26 @@ class SPIRE_API TextGenerator {
   TextGenerator(TextGenerator&&) noexcept;
   TextGenerator& operator=(TextGenerator&&) noexcept;
 
-  int64_t context() const;  // most tokens that the model reads at once; it reads the newest
+  int64_t context() const;  // most tokens that the model reads; of a longer text it reads the last
 
   // Returns the tokens of a prompt. For a model of packed documents they begin with the separator
-  // that begins a document, so that the text may be empty. Throws Error(data), naming the place,
-  // for a character that the vocabulary lacks.
+  // of documents; `text` may then be empty. Throws Error(data), naming the place, for a character
+  // that the vocabulary lacks.
   std::vector<int32_t> encode(std::string_view text) const;
-  // Returns the text without such characters, and bytes that are no UTF-8 where the vocabulary has
-  // none of them; adds their number to `left_out`.
+  // Returns the text without the characters that the vocabulary lacks, and without invalid UTF-8
+  // unless the vocabulary has bytes. Adds the number of removed characters and bytes to `left_out`.
   std::string known_part(std::string_view text, int64_t& left_out) const;
 
-  // show: called with each part of the text as soon as it is certain; parts end between characters;
-  // may be empty. stop: once *stop is true, the next token ends the call with Error(interrupted);
-  // null: nothing does. Throws Error(config) for an empty prompt and options out of range,
-  // Error(data) for tokens that the vocabulary lacks.
+  // Returns the text that follows the prompt. show: as TextReport::part; may be empty. stop: once
+  // *stop is true, the next token ends the call with Error(interrupted); null: never. Throws
+  // Error(config) for an empty prompt and options out of range, Error(data) for tokens that the
+  // vocabulary lacks.
   GeneratedText generate(std::span<const int32_t> prompt,
                          const std::function<void(const std::string& part)>& show = {},
                          const std::atomic<bool>* stop = nullptr);
-  // The same for several prompts, as many together as TextOptions::texts says: a text that has
-  // ended gives its place to the next prompt. Returns a text for each prompt. Throws as the other,
-  // before anything is computed.
+  // The same for several prompts, TextOptions::texts of them at a time: when a text has ended, the
+  // next prompt takes its place. Returns a text for each prompt, in their order. Throws the same
+  // errors; those about prompts and options before it computes anything.
   std::vector<GeneratedText> generate(std::span<const std::vector<int32_t>> prompts,
                                       const TextReport& report = {},
                                       const std::atomic<bool>* stop = nullptr);

@@ -23,10 +23,11 @@ namespace spire {
 
 struct LoadedCheckpoint;
 
-// A file with what every device did in some steps, in the Trace Event Format (ui.perfetto.dev).
+// Asks for a file with what every device did in some steps, in the Trace Event Format
+// (ui.perfetto.dev).
 struct TimelineOptions {
   std::string path;
-  int64_t first = 0, last = 0;  // steps, counted from 1; 0: three, after the first ten
+  int64_t first = 0, last = 0;  // steps, counted from 1; 0: three steps, after ten others
 };
 
 struct RunOptions {
@@ -34,11 +35,12 @@ struct RunOptions {
   // The checkpoint to resume from: "auto" (the newest intact one, or a new run if there is none),
   // "latest", "best", a run's directory or a checkpoint file.
   std::optional<std::string> resume = {};
-  // For evaluate(): a checkpoint that the caller has read already; null: `resume` names it.
+  // For evaluate(): Checkpoint::loaded() of a checkpoint that outlives the call; null: `resume`
+  // names it.
   const LoadedCheckpoint* checkpoint = nullptr;
   // Config keys that the user did not set (left_out()). If "seed" or "batch_size" is among them, a
   // resumed run takes it from its checkpoint. With precision: exact the global batch is always the
-  // checkpoint's, and a batch_size that does not follow from it and the towers is a warning.
+  // checkpoint's; a batch_size in the config that disagrees with it only gives a warning.
   std::set<std::string> left_out = {};
   // The program's own data, opened once on each rank; empty: the config names the data.
   DataSource data = {};
@@ -52,11 +54,12 @@ struct RunOptions {
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
   // With dry_run, for timing: runs steps only, without evaluations. Every rank calls its own
-  // observer, not rank 0's alone.
+  // observer, not only rank 0.
   bool only_steps = false;
-  // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
+  // Set *stop to true, on any thread, to end the call: train() saves a checkpoint after the current
+  // step and returns, evaluate() throws Error(interrupted). null: nothing ends it.
   const std::atomic<bool>* stop = nullptr;
-  // When the process began, from which max_time counts; none: when train() is called.
+  // Start of the time that max_time limits, as the start of the process; none: the call of train().
   std::optional<std::chrono::steady_clock::time_point> started = {};
   // Called once on each rank when the data is open and memory is allocated, before any file of an
   // earlier run changes. `stop` has no effect before that.
@@ -69,7 +72,7 @@ struct RunOptions {
   // `trainer` then ends the process. Used only without `world`: JoinOptions has its own.
   std::function<void(const Failure&)> on_exit_timeout = {};
   std::optional<TimelineOptions> timeline =
-      {};                   // equal on all ranks, of which rank 0 writes the file
+      {};                   // must be equal on all ranks; rank 0 writes the file
   PhaseHook on_phase = {};  // called by every thread of the run at each new phase
 };
 
@@ -95,10 +98,10 @@ struct EvalResult {
   std::vector<MetricValue> others = {};  // eval.metrics
 };
 
-// Measures a checkpoint on the test data, or with options.on_validation on the validation data:
-// options.checkpoint, or the one that options.resume names. If neither is set, it is the best
-// checkpoint in the output directory, or the newest if there is no best one. Runs in this process
-// alone: options.world is ignored. The observer gets notes and warnings; the result is returned.
+// Evaluates a checkpoint on the test data, or with options.on_validation on the validation data.
+// The checkpoint is options.checkpoint, else the one that options.resume names, else the best of
+// config.output, or its newest if there is no best one. Runs in this process alone: options.world
+// is ignored. The observer gets notes and warnings; the result is returned.
 // Throws what train() throws.
 SPIRE_API EvalResult evaluate(const RunConfig& config, const RunOptions& options,
                               Observer& observer);

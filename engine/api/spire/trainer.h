@@ -24,9 +24,9 @@
 
 namespace spire {
 
-// Rows of a column in the caller's memory, without gaps: fp32 for columns of bf16 and f16, else the
-// column's dtype. Each call checks what the argument tells about the rows: of an Array its name,
-// dtype, shape (count, row) and strides; of a typed pointer its dtype; of a void pointer nothing.
+// Rows of a column in the caller's memory, dense: fp32 for columns of bf16 and f16, else the
+// column's dtype. Each call checks what it can: of an Array its name, dtype, shape (count, row) and
+// strides; of a typed pointer its dtype; of a void pointer nothing.
 struct ColumnRows {
   ColumnRows(const void* rows) : data(rows) {}  // NOLINT: a pointer is rows
   template <ArrayNumber T>
@@ -43,8 +43,8 @@ struct ColumnRows {
 
 // Samples in the caller's memory. When a call has returned, the caller may change them.
 struct Samples {
-  // Of each column, in the spec's order. An array_source() has its labels, targets and values
-  // behind the other columns.
+  // One entry per column of Trainer::data(), in their order. An array_source() has its labels,
+  // targets and values after the other columns.
   std::vector<ColumnRows> columns;
   int64_t count = 0;
 };
@@ -77,23 +77,23 @@ struct WeightInfo {
 struct TrainerMemory {     // of a device of this process, in bytes
   std::string device;      // "cuda:1"
   int64_t in_use = 0;      // now
-  int64_t peak = 0;        // the most so far: the sum over the kinds of what each had at its most
+  int64_t peak = 0;        // sum of each kind's own peak so far: at least the most in use at once
   BytesByKind kinds = {};  // in_use by what it is for
 };
 
 struct TrainerOptions {
   std::shared_ptr<const Model> model = {};  // empty: the config names the model
-  // For batches of the caller: the number of samples from which they are taken. The last batch of
-  // an epoch may then be smaller. 0: all batches are full.
+  // For batches of the caller: size of the dataset from which the caller takes them, so that the
+  // last batch of an epoch may be smaller. 0: all batches are full.
   int64_t train_samples = 0, test_samples = 0;
-  // Rows that predict() computes at a time, for which memory is planned; 0: it is not used.
-  // Default: batch_size, for token models 1.
+  // Rows that predict() computes at a time, for which memory is reserved; 0: predict() cannot be
+  // called. Default: batch_size, for token models 1.
   std::optional<int64_t> predict_rows = {};
-  // As RunOptions::world; it outlives the trainers, of which one works at a time.
+  // As RunOptions::world. It must outlive its trainers; one of them at a time may work.
   World* world = nullptr;
   // As RunOptions::on_exit_timeout, for a process without a world.
   std::function<void(const Failure&)> on_exit_timeout = {};
-  // Notes and warnings of the constructor, and of steps that the guard leaves out.
+  // Gets notes and warnings of the constructor, of load(), and of steps that the guard skips.
   std::function<void(std::string_view)> on_remark = {};
 };
 
@@ -113,15 +113,15 @@ struct FitOptions {
 // - Bad steps (loss or gradient not finite, or bad by guard.*_zscore) change nothing: they throw
 //   Error(diverged), or with guard.on_bad_step: skip count as a step without an update. rollback is
 //   refused.
-// - Errors that change nothing: Error(config) and Error(data) about arguments (from load() they end
-//   a run of several processes); in one process also unreadable samples and Error(checkpoint) of
-//   save() or of reading a file in load().
+// - After these errors the Trainer is unchanged and usable: Error(config) and Error(data) about
+//   arguments, except of load() in a run of several processes; in a run of one process also
+//   unreadable samples, and Error(checkpoint) of save(), or of load() while it reads the file.
 // - After any other Error the state is lost: calls that need it throw.
 // - These keys have no effect: output, checkpoint, eval, log, monitor, check, early_stop, max_time.
 class SPIRE_API Trainer {
  public:
-  // For batches of the caller. data: describes their columns. Columns that Spire knows have the
-  // dtypes in which the caller gives them: i32 for class and token numbers, else f32 (Column).
+  // For batches of the caller. data: describes their columns. Columns that Spire knows (Column)
+  // must have the dtypes in which the caller gives them: i32 for class and token numbers, else f32.
   // Throws as train(): config, device, out_of_memory.
   Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options = {});
   // For the data that the config names.
@@ -132,14 +132,14 @@ class SPIRE_API Trainer {
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  const RunConfig& config() const;  // with what was chosen: towers, batch_size, tower_threads
+  const RunConfig& config() const;  // has the chosen towers, batch_size and tower_threads
   const SampleSpec& data() const;   // the columns of a batch, and the number of classes
   int64_t global_batch() const;     // samples of a step
   int64_t steps_done() const;
   std::vector<std::string> devices() const;
-  // Of each device of this process, in their order in devices(), which has those of all. All that
-  // steps need is allocated by the constructor and freed by the destructor; GPUs also hold what the
-  // driver and its libraries need (list_devices()).
+  // One entry per device of this process, in the order of devices(), which lists the devices of all
+  // processes. The constructor allocates all that steps need, and the destructor frees it; GPUs
+  // also hold what the driver and its libraries need (list_devices()).
   std::vector<TrainerMemory> memory() const;
   // Frees what calls keep for later ones: the batches and threads of fit() and evaluate(), which
   // they make again when needed, and unused heap memory of the whole process. GPUs keep nothing to
@@ -150,10 +150,11 @@ class SPIRE_API Trainer {
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
   // train_samples, for columns that do not match, and for a rate that is negative or not finite;
   // Error(data) for labels and tokens that are out of range (Column); Error(diverged) for a bad
-  // step, but for fp16 steps that are skipped.
+  // step (see above). An fp16 step whose gradients overflow is skipped instead.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
-  // Measures the present weights. All batches must be full, except the last one of test_samples.
-  // Throws as step(), but for Error(diverged).
+  // Evaluates the present weights (their averages with ema.decay). samples: any number of full
+  // batches; the last may be smaller if test_samples allows it. Throws as step(), except
+  // Error(diverged).
   EvaluationResult evaluate(const Samples& samples);
 
   // Trains on the datasets from the present step on, in the order of train(), with the same bits;
@@ -163,26 +164,27 @@ class SPIRE_API Trainer {
   EvaluationResult fit(const FitOptions& options = {});
   EvaluationResult evaluate();  // on the test data
 
-  // The outputs (count, output_shape()) of the present weights for `count` rows of the first
-  // column. In a run of several processes rank 0 has them, and the others get none. Throws
-  // Error(config) for rows that do not match it, and for a model whose output takes other columns.
+  // Returns the outputs (count, output_shape()) of the present weights for `count` rows of the
+  // first column; all processes call it, and on other ranks than 0 the result is empty. Throws
+  // Error(config) for rows that do not match the column, and if the output needs other columns.
   std::vector<float> predict(const ColumnRows& rows, int64_t count);
-  Shape output_shape() const;  // of one sample; Error(config) on other ranks than 0
+  Shape output_shape() const;  // of one sample; throws Error(config) on other ranks than 0
 
   std::vector<WeightInfo> weights() const;
-  // Both throw Error(config) for an unknown name or a span of another size. write_weight() is
-  // called by all processes, and rank 0's values count. A written weight keeps its optimizer state;
-  // only its average (ema) begins again, at the written values. read_weight() gives the trained
-  // weights, whereas evaluate() and predict() use the averages.
+  // values: fp32, row-major, of WeightInfo::shape. Both throw Error(config) for an unknown name or
+  // a span of another size. All processes call them; rank 0's values are written. A written weight
+  // keeps its optimizer state, but its average (ema) restarts at the written values. read_weight()
+  // returns the trained weight, whereas evaluate() and predict() use the averages.
   void read_weight(const std::string& name, std::span<float> values);
   void write_weight(const std::string& name, std::span<const float> values);
   uint64_t parameter_hash();  // as in the summary of a run
 
   // Write and read a checkpoint with the optimizer's state, which `trainer` reads as well. A run
   // continues from it with the same bits; on GPUs if cuda.autotune is off or chose the same
-  // engines. save() returns on all processes when the file is there, and all of them read it in
-  // load(). Throw Error(checkpoint); load() also Error(config) for another seed, global_batch, or,
-  // but for precision: exact, batch_size, towers or tower_threads.
+  // engines. save() returns on all processes once rank 0 has written the file; in load() all of
+  // them read it. Throw Error(checkpoint). load() also throws Error(config) if the checkpoint has
+  // another seed or global_batch, or, unless both have precision: exact, another batch_size, towers
+  // or, on CPUs, tower_threads.
   void save(const std::filesystem::path& file);
   void load(const std::filesystem::path& file);
 

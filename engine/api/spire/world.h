@@ -29,7 +29,7 @@ struct Launch {
   int master_port = 0;
   std::string store_key;
   bool one_host = false;  // true if the variables show that all processes run on this host
-  std::string secret;     // by which the ranks recognize each other; empty: none was given
+  std::string secret;     // shared by the ranks of the run alone; empty: none was given
 };
 
 // Reads from the environment which launcher started this process, its rank and the number of
@@ -53,7 +53,8 @@ struct RankInfo {
   int rank = 0;
   std::string host;
   int pid = 0;
-  // Logical CPUs on which it may run. Ranks on one host with the same list divide it among them.
+  // Logical CPUs on which it may run. Ranks of one host with equal lists divide the CPUs among
+  // them.
   std::vector<int> cores;
 };
 SPIRE_API std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
@@ -65,7 +66,7 @@ struct Failure {
   // One line with the rank, device and phase where it began, and the cause: "rank 1 (host b, pid
   // 77), cpu:0: no progress in backward of step 37 for 10.0 s (timeouts.step: 10 s)".
   std::string text;
-  bool consequence = false;  // true: only a consequence of another rank's failure, also reported
+  bool consequence = false;  // true: follows from another rank's failure, which is reported, too
   std::string table;         // one line per thread of all ranks: what it did; filled in by rank 0
 };
 
@@ -113,7 +114,7 @@ struct JoinOptions {
   std::function<void(const Failure&)> on_exit_timeout = {};
 };
 
-// Connected processes of a run: a group for messages, and a watchdog that detects failures.
+// What a rank has of its connected run: a group for messages, and a watchdog that detects failures.
 struct SPIRE_API World {
   World();
   ~World();
@@ -133,16 +134,17 @@ struct SPIRE_API World {
 // has none.
 SPIRE_API std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& options);
 
-// Makes one world per rank; the ranks are threads of this process. For tests and for embedding.
+// Returns one world per rank, for a run whose ranks are threads of this process. For tests and for
+// embedding.
 SPIRE_API std::vector<std::unique_ptr<World>> threads_world(int size,
                                                             const JoinOptions& options = {});
 
 class ReservedPort;
 
-// The ranks of one run, for programs that start its processes on this host: the environment
-// variables by which read_launch() tells each its rank. Processes of another run cannot join, as
-// each run has a secret of its own. Keep the object until all processes have ended. Any thread may
-// call variables().
+// For programs that start the processes of a run on this host: makes the environment variables from
+// which read_launch() of each process takes its rank. Each run has a secret, so that processes of
+// other runs cannot join. Keep the object until all processes have ended. Any thread may call
+// variables().
 class SPIRE_API LocalRanks {
  public:
   // Reserves a port of the loopback interface. Throws Error(config) for size < 1, Error(device) if
@@ -162,7 +164,7 @@ class SPIRE_API LocalRanks {
   std::string secret_;
 };
 
-// Returns the failure that ends the run, once this rank knows it. Any thread.
+// Returns the failure that ends the run; nullopt as long as this rank knows of none. Any thread.
 SPIRE_API std::optional<Failure> failure_of(const World& world);
 
 }  // namespace spire

@@ -38,7 +38,8 @@ struct ConversionFingerprint {
   bool operator==(const ConversionFingerprint&) const = default;
 };
 
-// options: text to append to `config`. Throws Error(data) for a file that cannot be examined.
+// options: text to append to ConversionFingerprint::config. Throws Error(data) for a file that
+// cannot be examined.
 ConversionFingerprint fingerprint_of(const RunConfig& config, const std::string& options,
                                      std::string samples,
                                      const std::vector<std::filesystem::path>& files);
@@ -100,7 +101,8 @@ struct SkeletonRows {
 // Returns the size of all rows and checksums, in bytes, without the file's metadata.
 int64_t skeleton_row_bytes(const SampleSpec& spec, const SkeletonRows& rows);
 
-// Makes or replaces the file; equal arguments give equal bytes. spec: that of the stored rows.
+// Makes or replaces the file; equal arguments give equal bytes. spec: of the rows as stored.
+// read_hdf5_skeleton() returns the offsets in such a file.
 void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
                          const SkeletonRows& rows);
 Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,

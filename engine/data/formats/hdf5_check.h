@@ -19,7 +19,7 @@ struct Hdf5CheckResult {
 // Error(data) if the program crashes or exceeds its limits, Error(device) if it cannot run or is
 // killed, else what it reports. The caller compares the stamp with that of the file it opens later.
 Hdf5CheckResult check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
-// The same for samples to predict for.
+// The same for samples to predict for, whose target may be missing.
 Hdf5CheckResult check_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
 
 // Main of spire-hdf5-check for data files. Arguments: FILE, names of input and target of train,

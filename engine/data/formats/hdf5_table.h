@@ -36,7 +36,7 @@ struct Hdf5Layout {                  // how a dataset is stored, as its header s
   size_t element_bytes = 0;
   bool elsewhere = false;  // the numbers are in other files
 
-  uint64_t chunk_bytes() const;  // decoded; those of an element without chunks; saturated
+  uint64_t chunk_bytes() const;  // of a decoded chunk; without chunks: of an element; saturated
   bool is_packed() const;        // chunks are packed by gzip
 };
 
@@ -90,8 +90,9 @@ inline constexpr const char* hdf5_checksum_group = "xxh3/";
 
 bool is_hdf5(const std::filesystem::path& path);  // whether the file begins as HDF5 files do
 
-// Returns which groups of a file are parts, among those that have an input by a known name; the
-// names of train and test always, as their arrays may be named otherwise.
+// Chooses the file's groups for the parts (choose_parts()) among groups that have an input with a
+// known name. Without such a group train and test are named "train" and "test", since the config
+// may name their arrays.
 PartNames hdf5_parts(const std::filesystem::path& file, const ValConfig& val);
 
 // LRU cache of blocks of one size. Not thread-safe. Slots take memory when first written.
@@ -106,8 +107,8 @@ class BlockCache {
     std::byte* memory;  // slot_bytes
     bool fresh;         // true: does not have the block's content; fill it, or call forget()
   };
-  // Returns the block's slot; a new block takes that of the least recently used one. It stays the
-  // block's until `slots` other blocks have been asked for.
+  // Returns the block's slot; a new block takes over the slot of the least recently used block. A
+  // slot stays its block's until `slots` other blocks have been asked for.
   Slot get(int64_t block);
   void forget(int64_t block);
 
@@ -127,9 +128,9 @@ class Hdf5Table : public RowTable {
   // is "auto", the input is the first of images, features and tokens that `group` contains, and the
   // target the first of labels, values, targets, target_images and masks.
   Hdf5Table(const std::filesystem::path& file, const ArrayNames& names, const std::string& group);
-  // Of samples to predict for, whose target may be missing: a name that the file lacks, or "auto",
-  // is looked for in the group test, at the top of the file and in train, that of the target beside
-  // the input. Throws Error(data) for a file without an input.
+  // Opens samples to predict for, whose target may be missing. For an input name that is "auto", or
+  // that the file lacks, it searches the group test, the top of the file, then train; for a target
+  // name it searches beside the input. Throws Error(data) for a file without an input.
   Hdf5Table(const std::filesystem::path& file, const ArrayNames& names);
   ~Hdf5Table() override;
 

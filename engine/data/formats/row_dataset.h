@@ -19,11 +19,11 @@ namespace spire {
 
 struct RowParts {
   std::unique_ptr<const RowTable> train, test, val = nullptr;  // val: null if there is none
-  int64_t statistics_rows = 1;                                 // read together
+  int64_t statistics_rows = 1;                                 // rows read at a time for statistics
 };
 
-// task: data.hdf5.task or data.npy.task. notes: for the user, to which those on labels are added.
-// Throws Error(data) where the parts have different columns, and what infer_schema() throws.
+// task: data.hdf5.task or data.npy.task. notes: for the user; notes on labels are added. Throws
+// Error(data) if the parts have different columns, and what infer_schema() throws.
 DatasetPair open_rows(RowParts parts, const DataConfig& config, const ReadOptions& options,
                       TargetKind task, std::vector<std::string> notes);
 

@@ -29,7 +29,7 @@ struct StoredArray {
 
 struct RowColumns {
   Column input, target;  // with the dtypes in which rows are read
-  double unit = 1;
+  double unit = 1;       // as RowTable::unit()
 };
 
 // Returns the columns of two arrays. Throws Error(data) for shapes that fit no column.
@@ -55,8 +55,8 @@ class RowTable {  // all methods are thread-safe
   virtual StoredArray stored(size_t column) const = 0;
   virtual std::string location(size_t column) const = 0;  // in messages
 
-  // Set the columns as which read() gives the arrays: what row_columns() makes of these, or others.
-  // Called once, before columns() and what reads rows.
+  // Set the columns into which read() converts the arrays: infer_columns() those of row_columns(),
+  // set_columns() any. One of the two is called, once, before columns() and before rows are read.
   void infer_columns();
   void set_columns(std::vector<Column> columns, double unit);
   const std::vector<Column>& columns() const { return columns_; }  // input, target
@@ -77,7 +77,7 @@ class RowTable {  // all methods are thread-safe
   }
   virtual int64_t fetch_rows() const { return 1; }
 
-  // As Dataset has them.
+  // As the methods of Dataset.
   virtual std::vector<std::string> layout() const = 0;
   virtual std::vector<std::filesystem::path> files() const = 0;
   virtual std::optional<RowChecksums> checksums() const { return {}; }

@@ -1,6 +1,7 @@
-// Index of tar shards as WebDataset writes them: members with the same name up to its first dot,
-// which follow one another, are one sample. key.jpg (or another image) is its image, the whole
-// number in key.cls, or that of label or cls in the object of key.json, its class; both agree.
+// Index of tar shards as WebDataset writes them: neighbouring members with the same name up to the
+// first dot, the key, are one sample. Its image is key.jpg (or another image); its class is the
+// whole number in key.cls, or the member label or cls of the JSON object in key.json. Both must
+// agree.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -13,9 +13,9 @@
 
 namespace spire {
 
-// What lies beyond the edges of an image that is moved: black, 0 before normalization; or the
-// nearest pixels. An image and its target image have edges: black in both would be a pair of which
-// there is no other, and contradict those of a model that changes black.
+// What a moved image has beyond its edges: black, which is 0 before normalization, or the nearest
+// pixels. An image with a target image takes `edges`: black in both would teach the model that
+// black stays black.
 enum class Outside { black, edges };
 
 // A translation and flip: output pixel (y, x) is input pixel (y + dy, x' + dx), where
@@ -31,8 +31,8 @@ ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int6
 // Returns whether the options change the pixels of single images.
 bool changes_pixels(const AugmentConfig& options);
 
-// Returns the part of `options` that moves pixels and changes no colors: what happens to the target
-// of an image. The draws are keyed, so both of a pair move alike.
+// Returns the options that move pixels, without those that change colors: they apply to the target
+// of an image, too. Random draws are keyed by sample and epoch, so image and target move alike.
 AugmentConfig geometric_part(const AugmentConfig& options);
 
 // Throws Error(config) if `options` change an image in ways that its target image or mask cannot

@@ -12,11 +12,11 @@
 
 namespace spire {
 
-// Replaces both datasets of images by datasets with the columns images, degraded, then
-// target_images, the images as they were, and then what else there was. Augmentation comes first,
-// so it is the same for both. Noise is a function of (seed, epoch, sample). readers: threads that
-// read at a time, each with memory that is allocated here. Throws Error(config) for data without
-// images, or with targets of its own.
+// Replaces the datasets of images by datasets with the columns images (degraded), target_images
+// (the images as they were), and then the other columns. Augmentation comes first, so it is the
+// same for both images. Noise is a function of (seed, epoch, sample). readers: number of threads
+// that may read at a time; memory for each is allocated here. Throws Error(config) for data without
+// images, or with target images or masks.
 DatasetPair degraded(DatasetPair data, const DegradeConfig& config, uint64_t seed,
                      int64_t readers = 1);
 
@@ -35,7 +35,7 @@ void add_noise(double stddev, uint64_t seed, int64_t epoch, int64_t sample, std:
 // edges: (ceil(H / scale), ceil(W / scale), C).
 void shrink(const Pixels& image, int64_t scale, Pixels& small);
 
-// Makes images of one height and width of those that shrink(.., scale) made of such images.
+// Enlarges images that shrink(.., scale) has made of images of one height and width to that size.
 class Enlarger {  // immutable, hence thread-safe
  public:
   Enlarger(int64_t scale, int64_t height, int64_t width, DegradeConfig::Upscale by);

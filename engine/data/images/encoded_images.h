@@ -37,7 +37,7 @@ struct EncodedSplits {
   std::vector<std::string> notes = {};
 };
 
-// Moves the images that are for testing (test_images_of(): by their `label`) to the result.
+// Removes from `images` those that test_images_of() chooses by their `label`, and returns them.
 template <typename Image>
 std::vector<Image> take_test_images(std::vector<Image>& images, double share,
                                     const std::string& what) {
@@ -53,7 +53,7 @@ std::vector<Image> take_test_images(std::vector<Image>& images, double share,
 
 // Makes the datasets, with columns images (S, S, 3) and labels (). S is data.image.size, in
 // `test` and `val` data.image.eval_size. Each read decodes, fits and normalizes, by default with
-// ImageNet's mean.
+// ImageNet's mean and deviation.
 DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
                               const ReadOptions& options);
 

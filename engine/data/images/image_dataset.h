@@ -28,12 +28,12 @@ struct ImageScratch {
   ResizeScratch resizing;
 };
 
-// Makes of images of any size what a model reads: a box of each, resized, augmented and normalized.
-// Immutable, hence thread-safe.
+// Turns images of any size into what a model reads: cuts a box from each, resizes, augments and
+// normalizes it. Immutable, hence thread-safe.
 class ImageFitter {
  public:
-  // shape: (H, W, C) of the results, as cropper and writer have it. whole_if_fits: an image of
-  // their size keeps all its pixels.
+  // shape: (H, W, C) of the results, the same as that of cropper and writer. whole_if_fits: an
+  // image of size (H, W) is not cropped.
   ImageFitter(const Shape& shape, const Cropper& cropper, ImageWriter writer, bool whole_if_fits)
       : shape_(shape), cropper_(cropper), writer_(std::move(writer)), whole_(whole_if_fits) {}
 
@@ -42,8 +42,9 @@ class ImageFitter {
   // pixels: (size, C) -> out (H, W, C).
   void write_pixels(std::span<const uint8_t> pixels, ImageSize size, int64_t epoch, int64_t sample,
                     ImageScratch& scratch, void* out) const;
-  // Decodes an image file of that size. A JPEG is decoded at the smallest scale that keeps enough
-  // pixels. C: 3, or 1, as which colors become gray by their luma. Throws as decode_image().
+  // Decodes an image file. size: of its upright image (image_size()). A JPEG is decoded at the
+  // smallest scale that keeps enough pixels. C must be 3 or 1; for 1 colors become gray by their
+  // luma. Throws as decode_image().
   void write_file(std::span<const uint8_t> file, ImageSize size, int64_t epoch, int64_t sample,
                   ImageScratch& scratch, void* out) const;
 
@@ -60,8 +61,8 @@ class ImageFitter {
 
 // Images that are stored in one size get another one if the config asks for it.
 
-// Side of the images of an evaluation, in pixels; 0: none is given. Conversion and inspection
-// (options.stored) read both splits alike.
+// Returns the side of images in evaluations, in pixels; 0: the config gives none. With
+// options.stored (conversion and inspection) it is that of training.
 int64_t evaluation_size(const ImageConfig& config, const ReadOptions& options);
 
 struct StoredSizing {
@@ -70,14 +71,14 @@ struct StoredSizing {
   int64_t readers = 1;  // threads that write at a time
 };
 
-// Returns the sizing of a split. Training samples that are read as test samples are (options.plain)
-// have the size of evaluations. Where images are read as stored, it leaves them as they are.
+// Returns the sizing of a split. evaluation: of test and validation samples, and with options.plain
+// of training samples, too. With options.stored images keep their size.
 StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, bool evaluation);
 
 class StoredImageWriter {  // thread-safe
  public:
-  // stored: shape (H, W, C) of the images. outside: as ImageWriter has it. Throws what ImageWriter
-  // does, and Error(config) where images of more than 4 channels are to be resized.
+  // stored: shape (H, W, C) of the images. outside: as in ImageWriter. Throws what ImageWriter
+  // throws, and Error(config) if images of more than 4 channels are to be resized.
   StoredImageWriter(const Shape& stored, const StoredSizing& sizing,
                     const Normalization& normalization, const AugmentConfig& augment,
                     const ReadOptions& options, Outside outside = Outside::black);
@@ -152,11 +153,12 @@ Normalization normalization_of(const LabelledImages& images);  // throws as Pixe
 Normalization input_normalization(const SampleSpec& spec);
 
 // Returns the normalization of target images, which is that of the images. Throws Error(config) if
-// these have other channels and are not from 0 to 1 (data.normalize: unit).
+// the number of channels differs, unless pixels are from 0 to 1 (data.normalize: unit).
 Normalization target_normalization(const SampleSpec& spec);
 
 // Returns the normalization that data.normalize: unit or data.mean and data.stddev ask for; empty
-// if none. Throws Error(config) unless these have `channels` numbers each.
+// if the config asks for none. Throws Error(config) unless mean and stddev have `channels` numbers
+// each.
 Normalization configured_normalization(const DataConfig& config, int64_t channels);
 
 }  // namespace spire

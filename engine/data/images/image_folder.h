@@ -24,7 +24,7 @@ struct ImageListing {  // the files of one split
   std::filesystem::path folder;
   std::vector<File> files = {};            // sorted by class, then by name
   std::vector<std::string> left_out = {};  // folders without images that are no classes
-  int64_t ignored = 0;  // other files in the folders of classes, and beside these
+  int64_t ignored = 0;  // number of other files in and beside the folders of classes
   std::string first_ignored = {};
 
   std::filesystem::path path(int64_t index) const {
@@ -41,7 +41,7 @@ ImageListing list_images(const std::filesystem::path& folder,
 // `folder` cannot be read; class_folders() also if there is none.
 std::vector<std::string> folders_in(const std::filesystem::path& folder);
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
-// Returns those of class_folders() in which images lie.
+// Returns the folders of class_folders() that contain images.
 std::vector<std::string> folders_of_images(const std::filesystem::path& folder);
 
 // Returns the sorted relative paths of all images below `folder`, without hidden files and links to
@@ -59,7 +59,7 @@ class ImageFiles {  // thread-safe
   explicit ImageFiles(int64_t count) : seen_(count) {}
 
   // Reads a whole file. file: its index in [0, count). Throws Error(data) as read_image_file();
-  // FileChanged if the file is another one than before, or is gone.
+  // FileChanged if the file is not the one of the first read, or is gone.
   void read(int64_t file, const std::filesystem::path& path, std::vector<uint8_t>& bytes) const;
 
  private:

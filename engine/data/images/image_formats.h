@@ -65,13 +65,14 @@ void decode_png(std::span<const uint8_t> file, RgbImage& image);
 void decode_png_labels(std::span<const uint8_t> file, LabelImage& image);
 ImageSize bmp_size(std::span<const uint8_t> file);
 void decode_bmp(std::span<const uint8_t> file, RgbImage& image);
-// These two refuse all files in a build without libwebp or libtiff.
+// In a build without libwebp or libtiff the functions for that format refuse all files.
 ImageSize webp_size(std::span<const uint8_t> file);
 void decode_webp(std::span<const uint8_t> file, RgbImage& image);
 ImageSize tiff_size(std::span<const uint8_t> file);
 void decode_tiff(std::span<const uint8_t> file, RgbImage& image);
 
-// Blends pixels (H, W, 4) with black: (H, W, 3), in place. premultiplied: they are blended already.
+// Turns pixels (H, W, 4) into (H, W, 3), blended with black, in place. premultiplied: the colors
+// are multiplied by alpha already.
 void rgb_from_rgba(bool premultiplied, RgbImage& image);
 
 // Throws unless `size` is within the limits above and at most bytes * pixels_per_byte pixels.

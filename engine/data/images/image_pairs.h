@@ -20,13 +20,14 @@ struct PairListing {
   std::vector<std::string> notes = {};  // for the user: targets without an input
 };
 
-// Pairs the images below folder/input with those below folder/target that have the same name, but
-// for the extension. Throws Error(data) if a folder lacks, or an input has no target or two.
+// Pairs the images below folder/input with those below folder/target that have the same name,
+// whatever the extension. Throws Error(data) if a folder is missing, or if an input has no target
+// or several.
 PairListing list_pair_folders(const std::filesystem::path& folder);
 
 // Reads a CSV file of two columns, paths of an input and of its target, relative to the file's
-// folder. A first row "input,target" is a header. Throws Error(data) for a row of other length, and
-// for a file that is not there.
+// folder. A first row "input,target" is a header. Throws Error(data) for a row without exactly two
+// fields, and for a missing file.
 PairListing list_pair_file(const std::filesystem::path& csv);
 
 struct PairSplits {
@@ -38,8 +39,8 @@ struct PairSplits {
 //   a folder with train/input, train/target and test and val likewise (part_names.h);
 //   a folder with train.csv, and test.csv and val.csv;
 //   a folder with input and target, or one CSV file: a share of the pairs is kept for testing.
-// test_share: 1 makes all of them training and test pairs (ReadOptions::all_test). val: as
-// choose_parts() has it. Throws Error(data), also if a part is empty.
+// test_share: 1 makes all of them training and test pairs (ReadOptions::all_test). val: as in
+// choose_parts(). Throws Error(data), also if a part is empty.
 PairSplits list_pairs(const std::filesystem::path& path, double test_share,
                       const ValConfig& val = {});
 

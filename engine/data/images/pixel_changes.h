@@ -73,9 +73,8 @@ AffineParts random_affine(const AffineConfig& config, ImageSize size, uint64_t s
 
 enum class Interpolation { nearest, bilinear };  // of pixels between input pixels
 
-// Writes the mapped image, `out` (H, W, C), of `from` (H, W, C), which has the value `outside`
-// beyond its edges, or without one that of the nearest pixel. Integers give the same pixels on
-// every machine.
+// Maps `from` (H, W, C) to `out` (H, W, C). outside: value beyond the edges of `from`; nullopt:
+// that of the nearest pixel. Integers give the same pixels on every machine.
 void warp(const AffineMap& map, ImageSize size, int64_t channels, Interpolation interpolation,
           const uint8_t* from, uint8_t* out, std::optional<uint8_t> outside = 0);
 

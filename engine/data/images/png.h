@@ -25,7 +25,8 @@ PngImage grid_of(const std::vector<PngImage>& images, int64_t columns);
 
 std::string png_bytes(const PngImage& image);  // of a PNG file
 
-// Writes the file atomically. Throws Error(data), naming the file, if it cannot be written.
+// Writes the file atomically. Throws Error(data), naming the file, if it cannot be written;
+// Error(config) if Existing::keep keeps the file that is there.
 void write_png(const std::filesystem::path& path, const PngImage& image,
                Existing existing = Existing::replace);
 

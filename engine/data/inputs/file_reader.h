@@ -22,12 +22,12 @@ class FileReader {
  public:
   virtual ~FileReader() = default;
 
-  // Begins a file, in place of the one before. Throws Error(data).
+  // Opens a file, and closes the one before. Throws Error(data).
   virtual void open(const std::filesystem::path& path) = 0;
-  // Writes the next row, whose origin lacks the file; nullopt: the file has ended. After
-  // Error(data) for a row the next call goes on behind it, or the file has ended.
+  // Writes the next row and returns its origin, without RowOrigin::file; nullopt: the file has
+  // ended. After Error(data) for a row the next call reads the row after it, or the file has ended.
   virtual std::optional<RowOrigin> next(std::byte* row) = 0;
-  // Whether the name of a file alone says what is in it.
+  // Returns whether the path of a file shows the class of its rows.
   virtual bool name_tells_truth(const std::filesystem::path&) const { return false; }
 };
 

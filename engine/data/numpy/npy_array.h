@@ -29,10 +29,11 @@ class NpyArray {  // all methods are thread-safe
   StoredArray stored() const;
 
   // Reads rows [first, first + rows) as numbers of `dtype`, i32 (saturated), u8 (REQUIRES bytes),
-  // f32 or f64. memory: of the stored bytes of these rows, which it resizes.
+  // f32 or f64. memory: scratch for the stored bytes of these rows, resized as needed.
   void read(int64_t first, int64_t rows, DType dtype, std::vector<std::byte>& memory,
             std::byte* out) const;
-  // Throws Error(data) where the numbers are not those of the checksum that an archive has of them.
+  // Throws Error(data) if the bytes do not match the checksum in their archive. A .npy file has
+  // none.
   void verify() const { source_.verify(); }
   std::string layout() const;  // "x_train.npy: float32 (60000, 28, 28)"
 

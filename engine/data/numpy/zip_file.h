@@ -34,7 +34,7 @@ class ByteSource {  // thread-safe; copies share the open file
   // Fills `out` from byte `offset` of the source on. REQUIRES: offset + out.size() <= bytes().
   // Throws FileChanged if the file was written since it was opened.
   void read(uint64_t offset, std::span<std::byte> out) const;
-  // Throws Error(data) where the bytes of a part are not those of its checksum.
+  // Throws Error(data) if the bytes do not match `crc`; does nothing without one.
   void verify() const;
 
  private:

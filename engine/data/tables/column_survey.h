@@ -19,10 +19,9 @@
 
 namespace spire {
 
-// About how many different words there are, of any number of them, in little memory.
-
-// Keeps the smallest hashes: the largest of them tells how close they lie. Exact below `kept`
-// words, else within some percent; the same words in any order give the same number.
+// Estimates the number of different words among any number of words, in little memory. It keeps the
+// `kept` smallest hashes, whose largest tells how densely hashes lie. Exact below `kept` words,
+// else within some percent; the same words in any order give the same number.
 class WordSketch {
  public:
   void add(std::string_view word) {
@@ -41,36 +40,37 @@ class WordSketch {
   std::set<uint64_t> hashes_;
 };
 
-// A form, and how many numbers a column has by it.
+// A form of numbers, and how many fields of a column it reads as numbers.
 struct Reading {
   FieldForm form = FieldForm::plain;
   std::string unit = {};
   int64_t numbers = 0;
 };
 
-// What is counted of the words of a column that has too many different ones to keep them.
+// Counts of the words that ColumnSurvey::count does not keep, because the column has too many
+// different ones.
 struct FurtherWords {
   struct Form {
     Reading reading;      // numbers: of the further words
-    bool whole = true;    // all of these are
-    bool likely = false;  // reads as many of the words kept as any: the others are tried behind it
+    bool whole = true;    // all of these numbers are whole
+    bool likely = false;  // reads most of the kept words; other forms are tried if likely ones fail
   };
   std::vector<Form> forms;
-  WordSketch words, unread;  // unread: that no form reads
+  WordSketch words, unread;  // all further words, and those that no form reads
 };
 
 struct ColumnSurvey {
   FieldForm form = FieldForm::plain;  // of the numbers
   std::string unit = {};
   int64_t numbers = 0, words = 0;
-  int64_t points = 0;                         // numbers with a decimal point
-  int64_t groups = 0;                         // of these, the ones that may be thousands: 1.234
-  bool whole = true;                          // all numbers are
-  std::set<double> different_numbers = {};    // no more than are levels, and one
-  std::map<std::string, int64_t> count = {};  // of each word, but for further ones
-  std::optional<FurtherWords> further = {};   // none: there are no more words than are kept
-  // A number that the other decimal mark would read otherwise, where no other field of the file
-  // says which it is; empty: there is none.
+  int64_t points = 0;                         // numbers with a point: 1.5, 1.234
+  int64_t groups = 0;                         // of these, numbers that may be thousands: 1.234
+  bool whole = true;                          // all numbers are whole
+  std::set<double> different_numbers = {};    // at most max_levels + 1 of them
+  std::map<std::string, int64_t> count = {};  // of each word that is kept
+  std::optional<FurtherWords> further = {};   // nullopt: all words are kept
+  // A number that has another value with the other decimal mark, if no field of the file decides
+  // between the marks; empty: there is none.
   std::string ambiguous = {};
 
   int64_t filled() const { return numbers + words; }
@@ -80,29 +80,31 @@ struct ColumnSurvey {
   }
 };
 
-// Counts a field. Behind so many different words that they say what the forms are, further ones are
-// counted by the likely forms alone, and by all where these fail. marks: of empty fields.
+// Counts a field. After very many different words further ones are not kept, but counted by the
+// forms that read them (FurtherWords). marks: texts of empty fields, which are not counted.
 void add_field(const std::string& text, std::span<const std::string> marks, int64_t max_levels,
                ColumnSurvey& survey);
 
-// Chooses the form of each column, which makes numbers of words that it reads. semicolons: the
-// file's separator, as where commas are decimal marks. name_of: of a column, for messages. Throws
-// Error(data) for dates whose order of day and month nothing shows.
+// Chooses the form of each column; words that the form reads then count as numbers. semicolons:
+// whether the file's separator is a semicolon, which suggests decimal commas. name_of: returns a
+// column's name for messages. Throws Error(data) for dates whose order of day and month no field
+// shows.
 void choose_forms(const CsvConfig& config, bool semicolons,
                   const std::function<std::string(size_t column)>& name_of,
                   std::vector<ColumnSurvey>& columns);
 
-// Whether a column has words rather than numbers: most of its fields are, or the words recur among
-// a few whole numbers, as in 2, 3, 4, 5more. Other words among numbers are mistakes.
+// Returns whether a column is one of words, not of numbers: most of its fields are words, or the
+// words recur among a few whole numbers, as in 2, 3, 4, 5more. Other words among numbers are
+// mistakes.
 bool has_words(const ColumnSurvey& survey, int64_t max_levels);
 
-// Whether each word marks a row or two: names, keys.
+// Returns whether values occur less than twice on average, so that they mark rows: names, keys.
 bool marks_rows(const ColumnSurvey& survey);
 
-// Whether most words begin with a digit and are digits for the most part: rather numbers in a form
-// that is not known.
+// Returns whether most words begin with a digit and consist mostly of digits: rather numbers in an
+// unknown form.
 bool are_nearly_numbers(const ColumnSurvey& survey);
 
-std::string some_words(const ColumnSurvey& survey);
+std::string some_words(const ColumnSurvey& survey);  // for messages
 
 }  // namespace spire

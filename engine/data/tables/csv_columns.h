@@ -12,14 +12,16 @@
 
 namespace spire {
 
-// Returns what a field stands for: a number; of words the index of the level, -1 for a word that is
-// none; for an empty field column.blank, or the level "". nullopt: the field is refused.
+// Returns the value of a field: its number; in a column of words the index of its level, or -1 if
+// it is no level; for an empty field column.blank, or the index of the level "". nullopt: the field
+// is an error.
 std::optional<double> field_value(const TableColumn& column, std::string_view text);
 
-// Says why field_value() refuses a field: "'two' is not a finite number".
+// Returns why field_value() returns nullopt: "'two' is not a finite number".
 std::string refusal_of(const TableColumn& column, std::string_view text);
 
-// Returns the columns that make the features of a spec; those of older checkpoints are numbers.
+// Returns the columns that make the features of a spec; for a spec without them (of an older
+// checkpoint) one column of numbers per feature.
 std::vector<TableColumn> table_columns(const SampleSpec& spec);
 
 // Returns the names of the features; of words "column=level", of dates "column.year" and so on.
@@ -27,15 +29,15 @@ std::vector<std::string> feature_names(std::span<const TableColumn> table);
 
 // Finds in the training rows of the file which columns of layout.features have words, and their
 // levels or the form of their numbers, and sets layout.table and the target's form; empty numbers
-// count as NaN, which fill_blanks() replaces. With data.csv.ignore: auto and a header leaves out
-// columns without a field, and those whose words mark single rows; appends notes on these. Throws
-// Error(data) for a column with more words than data.csv allows.
+// count as NaN, which fill_blanks() replaces. With data.csv.ignore: auto and a header it leaves out
+// columns whose fields are all empty, and columns whose words mark single rows, and appends notes
+// on them. Throws Error(data) for a column with more different words than data.csv.max_levels.
 void find_columns(const std::filesystem::path& path, const CsvConfig& config,
                   const std::function<bool(int64_t number)>& is_training, CsvLayout& layout,
                   std::vector<std::string>& notes);
 
-// Returns how a run reads the fields of each column of the file, whatever it makes of the column:
-// those of words as plain. Marks of empty fields are those of `config`.
+// Returns how a run reads the fields of every column of the file, also of columns that it leaves
+// out; columns of words have the form plain. Marks of empty fields are those of `config`.
 std::vector<TableColumn> column_forms(const std::filesystem::path& path, const CsvConfig& config,
                                       const CsvLayout& layout);
 
@@ -50,8 +52,8 @@ void choose_blanks(const CsvConfig& config, const CsvRows& rows,
                    std::vector<std::string>& notes);
 void fill_blanks(const CsvLayout& layout, CsvRows& rows);
 
-// Writes the features of a row. values: one of each column, as field_value() returns them. by: of
-// the features; empty: they are not normalized. T: double, or a type of with_any_float_type().
+// Writes the features of a row. values: one per column, as field_value() returns them. by: the
+// features' normalization; empty: none. T: double, or a type of with_any_float_type().
 template <typename T>
 void write_features(std::span<const TableColumn> table, std::span<const double> values,
                     const Normalization& by, T* out) {
@@ -77,7 +79,7 @@ void write_features(std::span<const TableColumn> table, std::span<const double> 
   }
 }
 
-// Returns the first column with a feature that is not finite as write_features() has written it.
+// Returns the first column of which write_features() has written a feature that is not finite.
 template <typename T>
 std::optional<size_t> infinite_column(std::span<const TableColumn> table, const T* features) {
   using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;

@@ -19,10 +19,10 @@ struct CsvLayout {
   bool header = false;
   std::vector<std::string> names;  // of all columns; empty if there is no header
   size_t columns = 0, target = 0;  // number of columns, index of the target column
-  std::vector<size_t> features;    // all columns but the target and ignored ones
+  std::vector<size_t> features;    // all columns except the target and ignored ones
   std::vector<TableColumn> table;  // how each column of `features` is read
   TableColumn target_column = {};  // how the numbers of the target are written
-  // Of columns of numbers by their index: the words among them, in the training rows.
+  // Index of a column of numbers -> the words among its training rows.
   std::map<size_t, std::vector<std::string>> odd_words = {};
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
@@ -54,14 +54,14 @@ class RejectedRows {
   std::vector<std::string> first_;
 };
 
-// Returns data.csv.separator; auto: the one that splits the first records evenly into the most
-// fields; blanks only where no other one splits them.
+// Returns data.csv.separator; for auto the separator that splits the first records evenly into the
+// most fields, and blanks only if no other separator splits them.
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 
 // Returns the column names in the first record; empty if data.csv.header says it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// Reads the layout, without its table, from the first record of the training file. Throws
+// Reads the layout, except CsvLayout::table, from the first record of the training file. Throws
 // Error(config) if the target or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
@@ -72,8 +72,8 @@ std::string ignore_key(const CsvLayout& layout, size_t column);
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected);
 
-// Whether pandas, R, a database or a person would give a column of row numbers or keys this name:
-// id, index, row, Unnamed: 0, PassengerId, passenger_id.
+// Returns whether this is a usual name of a column of row numbers or keys: id, index, row,
+// Unnamed: 0 (pandas), PassengerId, passenger_id.
 bool names_rows(const std::string& name);
 
 // With data.csv.ignore: auto removes columns that just number the rows or name them by numbers.
@@ -93,7 +93,7 @@ struct CsvTargets {
 // single class, and if task is auto and the type ambiguous. Appends warnings to `notes`.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
-// The targets of a trained model, of whose classes the rows may lack some.
+// Returns the targets of a trained model; rows may lack some of its classes.
 CsvTargets trained_targets(const SampleSpec& trained);
 
 struct EncodedRow {
@@ -105,7 +105,7 @@ struct EncodedRow {
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
 
-// Returns the one column of `all` that `names` lack; nullopt if they differ otherwise.
+// Returns the column by which `all` has one more than `names`; nullopt if they differ otherwise.
 std::optional<std::string> column_that_lacks(const std::vector<std::string>& names,
                                              const std::vector<std::string>& all);
 

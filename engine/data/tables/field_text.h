@@ -34,7 +34,7 @@ std::optional<double> finite_number(std::string_view text);
 // those of `auto` alone.
 std::vector<std::string> marks_of(const std::vector<std::string>& missing);
 
-// Returns whether a field is empty or says that it is. marks: as marks_of() returns them.
+// Returns whether a field is empty, or a mark of an empty field. marks: as marks_of() returns them.
 bool is_blank(std::string_view text, std::span<const std::string> marks = {});
 
 struct WrittenNumber {
@@ -45,12 +45,12 @@ struct WrittenNumber {
 // Parses a number in the form point or comma: decimals, thousands, a sign or brackets, a unit.
 std::optional<WrittenNumber> written_number(std::string_view text, FieldForm form);
 
-// Returns whether a column of that unit takes a number beside the other: a number without a unit is
-// an amount of money, too, but no percentage.
+// Returns whether a number with the unit `number` fits a column with the unit `column`: if both are
+// equal, or if the number has none, which may be an amount of money, but no percentage.
 bool takes_unit(std::string_view column, std::string_view number);
 
-// Returns the number of a field without levels, as the column's form has it: of a date the seconds
-// since 1970-01-01 in UTC.
+// Returns the number of a field, read in the form of a column without levels; of a date the seconds
+// since 1970-01-01 in UTC. nullopt: the text has another form.
 std::optional<double> number_in(const TableColumn& column, std::string_view text);
 
 // Returns a number as finite_number() reads it, and any other text as it is.

@@ -41,8 +41,8 @@ class RecordReader {
   RecordReader() = default;
 };
 
-// Whether a file is one of Parquet or Arrow, by its name: *.parquet, *.arrow, *.feather or *.ipc,
-// also with .gz behind it, which open_records() refuses.
+// Returns whether a file is a Parquet or Arrow file, by its name: *.parquet, *.arrow, *.feather or
+// *.ipc, also with .gz added, which open_records() refuses.
 bool is_arrow_file(const std::filesystem::path& path);
 
 // Returns the names of the tables in a folder, by their endings; of several files of one name only
@@ -62,8 +62,8 @@ std::string to_string(const std::filesystem::path& path, const CsvPosition& posi
 // Reader of CSV records (RFC 4180): fields between separators; a quoted field may contain
 // separators, line ends, and "" for a quote. Lines end with \n, \r\n or \r; empty lines and
 // rows of separators alone are skipped. The file may be compressed by gzip, and may begin with
-// UTF-8's byte order mark, and with Excel's line sep=; which says the separator. Blanks as
-// separators are blanks and tabs, any number of them; then a header may begin with # and a blank.
+// UTF-8's byte order mark, and with Excel's line sep=; which says the separator. The separator ' '
+// stands for any number of blanks and tabs; a header may then begin with # and a blank.
 class CsvReader final : public RecordReader {
  public:
   // Throws Error(data) for text in UTF-16 or UTF-32.
@@ -103,8 +103,8 @@ class CsvReader final : public RecordReader {
 // next(), for a damaged file, and FileChanged for one that is written meanwhile.
 std::unique_ptr<RecordReader> open_arrow_records(const std::filesystem::path& path);
 
-// Calls use(row, text) for each row, from 1 on, of the column `column`, but for nulls and empty
-// texts. Throws Error(data) where there is no such column, or its values are no texts.
+// Calls use(row, text) for each row, from 1 on, of the column `column`, except nulls and empty
+// texts. Throws Error(data) if there is no such column, or if its values are no texts.
 using UseArrowText = std::function<void(int64_t row, const std::string& text)>;
 void for_each_arrow_text(const std::filesystem::path& path, const std::string& column,
                          const UseArrowText& use);

@@ -48,8 +48,9 @@ struct BpeMerge {
 struct BpeTables {
   std::vector<std::string> bytes;                 // (size): the bytes of each token
   std::array<int32_t, 256> ids_of_bytes{};        // id of the token of each single byte
-  std::unordered_map<uint64_t, BpeMerge> merges;  // keys are those of pair_key()
-  // Those of [0] are found first; those of [1] in what is left between them.
+  std::unordered_map<uint64_t, BpeMerge> merges;  // by pair_key() of the merged tokens
+  // Tokens of special[0] are searched first; tokens of special[1] in the text between their
+  // matches.
   std::array<SpecialTokens, 2> special;
 };
 
@@ -58,7 +59,7 @@ inline uint64_t pair_key(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
-// Reads what read_bpe() reads and throws what it throws.
+// Reads what read_bpe() (vocabulary.h) reads, and throws what it throws.
 BpeTables read_bpe_tables(const std::filesystem::path& path);
 
 // Reads a tokenizer.json of Hugging Face's tokenizers. Throws Error(data), naming the place in the
@@ -75,19 +76,19 @@ nlohmann::json read_json_object(const std::filesystem::path& path, const char* w
 std::vector<std::string> tokens_by_id(const nlohmann::json& object,
                                       const std::filesystem::path& path);
 
-// Returns the bytes that a token stands for, whose characters each stand for one; nullopt if one
-// does not.
+// Returns the bytes of a token in GPT-2's files, where each character stands for one byte; nullopt
+// if a character stands for none.
 std::optional<std::string> bytes_of_token(const std::string& token);
 
-// Makes tables without merges and special tokens. Tokens of `whole` may have any characters and
-// stand for themselves; of all others there is one for each byte.
+// Makes tables without merges and special tokens. Tokens marked in `whole` are texts as they are;
+// the others are read by bytes_of_token(), and each single byte must have one.
 BpeTables tables_of(const std::vector<std::string>& tokens, const std::vector<bool>& whole,
                     const std::filesystem::path& path);
 
 // Collects merges in the order of learning.
 class MergeTable {
  public:
-  // No merge can have a token of `whole`.
+  // Tokens marked in `whole` have no merges.
   MergeTable(const std::vector<std::string>& tokens, const std::vector<bool>& whole);
   // Returns what is wrong with a merge; nullopt if it was added.
   std::optional<std::string> add(const std::string& left, const std::string& right);

@@ -15,13 +15,13 @@ inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // UTF-8's,
 // image and the like. begin: its first bytes, some thousand or all.
 void require_text(const std::filesystem::path& file, std::string_view begin);
 
-// Throws Error(data) for a text that is not UTF-8. place: "table.csv:12:7". text: some of it from
-// its first wrong byte on. The encoding is guessed by that and the head of the file. otherwise:
-// what else helps.
+// Throws Error(data) for a text that is not UTF-8. place: "table.csv:12:7". text: some text from
+// its first wrong byte on, by which, with the head of the file, the encoding is guessed. otherwise:
+// further advice for the message.
 [[noreturn]] void refuse_encoding(const std::filesystem::path& file, const std::string& place,
                                   std::string_view text, std::string_view otherwise = "");
 
-// Returns the text with bytes that are no ASCII as \xe9: a word of an unknown encoding.
+// Returns the text with bytes that are not ASCII escaped as \xe9, for words in an unknown encoding.
 std::string with_bytes_shown(std::string_view text);
 
 // Compares names that may be written in two Unicode forms: macOS stores names of files with letters

@@ -3,9 +3,9 @@
 // T tokens from i * T on. Columns: tokens i32 (T); targets i32 (T), the token that follows each;
 // positions i32 (T), the place of each token in its document's part of the row.
 //
-// A document begins with its separator. So the target of its last token is the separator of the
-// next one, in the row or behind it, and that of the separator is the first token of its own
-// document: every token is a target once, and none depends on the text of another document.
+// A document begins with its separator. So the target of a document's last token is the separator
+// of the next document, in the row or after it, and the target of a separator is the first token of
+// its document: every token is a target once, and none depends on the text of another document.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -38,8 +38,8 @@ int64_t begin_of_last_documents(const TokenDocuments& documents, int64_t begin);
 // if none would be left, or taken.
 TokenDocuments hold_out_documents(TokenDocuments& documents, double share);
 
-// Returns the first place of a row of `positions` that is neither 0 nor one more than the place
-// before it has; none if the row is as of packed documents. The first place has 0.
+// Returns the first index at which a row of `positions` is neither 0 nor one more than the position
+// before; at index 0 it must be 0. nullopt: the row is one of packed documents.
 std::optional<int64_t> misplaced_token(std::span<const int32_t> positions);
 
 class PackedDocuments : public Dataset {
@@ -76,8 +76,7 @@ class PackedDocuments : public Dataset {
   Order order_;
   uint64_t seed_;
   SampleSpec spec_;
-  // Of the two newest epochs, as readers may be in both at once. A cache: read() is the same
-  // without it.
+  // Orders of the two newest epochs, as readers may be in both at once. A cache only.
   mutable std::mutex mutex_;
   mutable std::array<std::shared_ptr<const EpochOrder>, 2> orders_;
 };

@@ -29,10 +29,11 @@ inline constexpr std::string_view end_of_text_character = "\x03";  // ASCII's "e
 // Returns the text whose token begins each document: <|endoftext|> for gpt2, else U+0003.
 std::string_view document_separator(TokensConfig::Vocabulary vocabulary);
 
-// Reads and concatenates the files of config.text, plain or gzip. Each document of files that hold
-// several begins with the separator; so does each text file where documents are packed; for gpt2 it
-// stands between text files at any rate. on_error: of broken documents. Throws Error(data), naming
-// file and byte, for invalid UTF-8, except for `bytes`, and what for_each_document() throws.
+// Reads and concatenates the files of config.text, plain or gzip. Each document of a file of
+// documents begins with the separator, and so does each text file if documents are packed; for gpt2
+// the separator always stands between text files. on_error: what to do about broken documents.
+// Throws Error(data), naming file and byte, for invalid UTF-8, except with the vocabulary `bytes`,
+// and what for_each_document() throws.
 TokenText read_token_text(const TokensConfig& config,
                           DataConfig::OnError on_error = DataConfig::OnError::stop);
 
@@ -40,12 +41,12 @@ TokenText read_token_text(const TokensConfig& config,
 // cut where encoding its parts one by one gives the tokens of the whole text.
 size_t end_of_part(const TokenText& text, size_t first, size_t bytes);
 
-struct TextTokens : TokenText {  // without its text
+struct TextTokens : TokenText {  // its `text` is empty
   std::vector<int32_t> ids = {};
   int64_t unknown = 0;  // characters that were left out
 };
 
-// read_token_text(), encoded as ids.
+// Calls read_token_text() and encodes the text.
 TextTokens read_text_tokens(const TokensConfig& config,
                             DataConfig::OnError on_error = DataConfig::OnError::stop);
 // The same with the vocabulary of a trained model, as make_vocabulary() reads it. Characters that
@@ -53,7 +54,7 @@ TextTokens read_text_tokens(const TokensConfig& config,
 TextTokens read_known_tokens(const TokensConfig& config, DataConfig::OnError on_error,
                              const std::string& vocabulary);
 
-// Returns how many of `count` ids are test data; they are the last ones.
+// Returns how many of `count` ids, at their end, are test data.
 int64_t test_tokens(int64_t count, const TokensConfig& config);
 
 // Returns the absolute path of a GPT-2 vocabulary: a folder or a tokenizer.json. The path "auto"

@@ -25,8 +25,8 @@ class Vocabulary {
   // Throws Error(data), naming the byte, for text that has no token.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   virtual std::string decode(std::span<const int32_t> ids) const = 0;  // throws Error(data)
-  // Returns the part of the text that encode() takes: without characters that have no token, and
-  // bytes that are no UTF-8 where they have none. unknown: += their number.
+  // Returns the text without what encode() refuses: characters without a token, and invalid UTF-8
+  // unless bytes have tokens. Adds the number of removed characters and bytes to `unknown`.
   std::string known_part(std::string_view text, int64_t& unknown) const;
 
   // Returns a text from which make_vocabulary() makes an equal vocabulary.

@@ -1,9 +1,9 @@
-// What lanes do about other programs on their cores. The threads of a lane's OpenMP team wait for
-// each other several times in each step. Where another program runs on the core of one of them, all
-// wait until it gets its next time slice, and libgomp lets them spin meanwhile for a slice of their
-// own: a step that takes 1 ms then takes 50. So while a core is not to be had for each thread, the
-// teams share the cores that others use least, on which their threads take turns. Results do not
-// change, as a team keeps its size.
+// What lanes do when other programs run on their cores. The threads of a lane's OpenMP team wait
+// for each other several times in each step. If another program runs on one thread's core, all wait
+// until that thread gets its next time slice, and libgomp lets each spin meanwhile for a time slice
+// of its own: a step of 1 ms then takes 50 ms. So while there is not a free core for each thread,
+// the teams share the cores that other programs use least, and their threads take turns there.
+// Results do not change, because a team keeps its size.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -23,15 +23,15 @@ namespace spire {
 
 struct LaneSpec;
 
-// Returns how many of the cores are left to threads where others use so many; 0: enough, which is
-// one for each thread (or all cores, for more threads).
+// Returns how many of `cores` cores are left for the threads if other programs use `others` of
+// them; 0: enough are left, that is one per thread, or all if there are more threads than cores.
 int cores_left(double others, int threads, int cores);
 
-// When teams share fewer cores, how many, and which: without threads or system, so tests tell it
-// the time. A neighbor that computes in bursts must not move the teams at each of them. So the
-// first decision to share takes two or three readings; from then on there is one in each `pause`,
-// by the heaviest load since the one before. Fewer cores are taken at once, more (or all) after
-// three decisions in a row that would have done so.
+// Decides when teams share fewer cores, how many, and which. It starts no threads and reads no
+// clock, so that tests can pass it the time. Another program that computes in bursts must not move
+// the teams at each burst. So the first decision to share needs two or three readings of a load;
+// then there is one decision per `pause`, by the heaviest load since the last one. A decision for
+// fewer cores takes effect at once, one for more (or all) cores only as the third such in a row.
 class CrowdDecisions {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -39,13 +39,14 @@ class CrowdDecisions {
   // threads: of all teams that use these cores.
   CrowdDecisions(int threads, std::vector<int> cores, Time::duration pause);
 
-  // Adds a reading of what others use of each core. shared: on how many cores the teams are now; 0:
-  // all. Returns on how many they are to be, which may be as many, but then on others; empty: there
-  // is nothing to decide.
+  // Adds a reading. others: the share of each core that other programs use, in the order of
+  // `cores`. shared: number of cores that the teams share now; 0: they do not share. Returns the
+  // number to share from now on, on the first of emptiest(); 0: they stop sharing; nullopt: all
+  // stays as it is.
   std::optional<int> add(std::span<const double> others, int shared, Time now);
 
-  // Returns the cores by what others used of them before the last decision, the least first. To
-  // leave one of those that are `held` takes a clear difference.
+  // Returns all cores, those first of which others used least before the last decision. Cores in
+  // `held` (shared now) count as a quarter of a core less used: teams move only for a clear gain.
   std::vector<int> emptiest(const std::vector<int>& held) const;
 
  private:
@@ -62,30 +63,30 @@ class CrowdDecisions {
   Time next_;      // no decision before
 };
 
-// Gives each of the lanes its part of the cores; lanes share them if there are fewer cores.
+// Returns each lane's part of the cores; if there are fewer cores than lanes, lanes share cores.
 std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int lanes);
 
 // Between begin() and end() the OpenMP threads of the process take turns on some cores: a thread
-// that waits for another one there soon lets it run.
-// - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so where it has more
-//   threads than the process has cores (GOMP_SPINCOUNT in its manual), and this holds as many.
-// - oneDNN's own waits spin without end. So on each of the cores a thread wakes every half
-//   millisecond, at which the kernel looks whose turn it is; by itself it does so every few.
+// that waits for another thread of the same core soon lets it run.
+// - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so while it has more
+//   threads than the process has cores (GOMP_SPINCOUNT in its manual). Turns keeps so many threads.
+// - oneDNN's own waits spin without end. So Turns wakes a thread on each of the cores every half
+//   millisecond, and the kernel then decides which thread runs; by itself it does so every few ms.
 class Turns {
  public:
-  explicit Turns(size_t most) : most_(most) {}  // cores at once
+  explicit Turns(size_t most) : most_(most) {}  // most: cores of one begin()
   ~Turns() { end(); }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // Also moves turns that have begun to other cores. False: the system refused the threads, and
-  // there are no turns.
+  // A second call moves the turns to other cores. Returns false if the system refuses the threads:
+  // then there are no turns.
   bool begin(const std::vector<int>& cores);
   void end();
 
  private:
-  void run(int count);       // on a thread that gets so many OpenMP threads
-  void hold(size_t number);  // on each of these
+  void run(int count);       // on a thread with an OpenMP team of that size
+  void hold(size_t number);  // on each thread of the team
 
   const size_t most_;
   int proven_ = 0;  // threads that the system did not refuse
@@ -98,13 +99,13 @@ class Turns {
   std::jthread holder_;
 };
 
-// Watches what others use of the cores of some lanes, five times a second. A thread of its own
-// decides; the threads of a lane move when the lane next calls settle(). Where the system does not
-// tell what others use, has no memory left, or once refuses the threads for turns, nothing changes.
+// Reads five times a second, on a thread of its own, what other programs use of the lanes' cores,
+// and decides which cores the lanes share. A lane's threads move when the lane next calls settle().
+// Nothing moves while the system does not tell what others use or has no memory left, and after it
+// has refused the threads of Turns.
 class CrowdedCores {
  public:
-  // Throws what start_thread() throws. root: the folder that contains proc; tests have one of their
-  // own.
+  // Throws what start_thread() throws. root: the folder that contains proc; tests replace it.
   explicit CrowdedCores(const std::vector<LaneSpec>& lanes, std::filesystem::path root = "/");
   ~CrowdedCores();
   CrowdedCores(const CrowdedCores&) = delete;
@@ -114,8 +115,9 @@ class CrowdedCores {
   // changed. Allocates nothing and seldom waits.
   void settle(int lane);
 
-  // others: what others use of each of the lanes' cores, ascending; empty: unknown. Called by one
-  // thread at a time. After an exception all is as before.
+  // Takes a reading and decides; the object's own thread calls it, in tests the test. others: what
+  // other programs use of each of the lanes' cores, in ascending order of cores; nullopt: unknown.
+  // One thread at a time may call it. If it throws, nothing has changed.
   void decide(const std::optional<std::vector<double>>& others, CrowdDecisions::Time now);
 
  private:
@@ -132,7 +134,7 @@ class CrowdedCores {
   // Of the thread that decides.
   std::optional<CrowdDecisions> decisions_;
   std::vector<int> shared_;         // cores that the lanes share; empty: each has its usual ones
-  std::map<int, CoreLocks> locks_;  // on these, so that another run on this host takes others
+  std::map<int, CoreLocks> locks_;  // on `shared_`, so that other runs take other cores
   std::optional<Turns> turns_;
   bool refused_ = false;  // by the system: threads for turns
 

@@ -29,20 +29,20 @@ HostUse use_since(const CoreTimes& before, const CoreTimes& now,
 
 class OtherLoad {
  public:
-  // Begins to count. cores: those that are looked at. root: the folder that contains proc.
+  // Begins to count. cores: the cores to look at. root: the folder that contains proc.
   explicit OtherLoad(std::vector<int> cores, std::filesystem::path root = "/");
 
-  // Returns how many of the cores others have used since the last call, on average: 1.6 of 2. What
-  // the process itself has used, with those of its children that it has waited for, is not in it,
-  // and what a hypervisor gave to other machines ("steal") is. Programs with a lowered priority
-  // (nice) do not count, unless this one's is lowered, too: they get what is left over. None where
-  // the system does not tell, or where no time has passed.
+  // Returns how many of the cores other programs have used since the last call, on average: 1.6 of
+  // 2. What a hypervisor gave to other machines ("steal") counts, too. This process and those of
+  // its children that it has waited for do not count; nor do programs with a lowered priority
+  // (nice), which get what is left over, unless this process's priority is lowered, too. nullopt if
+  // the system does not tell, or no time has passed.
   std::optional<double> read();
 
-  // The same, divided among the cores in their order. The kernel does not tell on which cores this
-  // process has computed, so that is estimated from where its threads are: it may be wrong for
-  // threads that move, the sum is not. As long as others use next to nothing, threads are not
-  // looked at and all cores have the same; the first call that finds a load returns none.
+  // Returns the same per core, in the order of `cores`. The kernel does not tell on which cores
+  // this process has computed. This is estimated from where its threads are: for threads that move
+  // the entries may be wrong, their sum is not. While others use next to nothing, threads are not
+  // looked at and all entries are equal; the first call that finds a load returns nullopt.
   std::optional<std::vector<double>> read_each();
 
  private:

@@ -15,8 +15,8 @@ namespace spire {
 // What proc(5) says of a process or a thread in its file `stat`: its name, and the numbers behind
 // its state. Empty if it has ended.
 struct TaskStat {
-  static constexpr size_t first_time = 10;  // user and system mode, the same of awaited children
-  static constexpr size_t core = 35;        // on which it is, or was last
+  static constexpr size_t first_time = 10;  // utime; then stime, cutime, cstime
+  static constexpr size_t core = 35;        // on which it runs, or ran last
 
   std::string name;
   std::vector<double> numbers;  // times are in ticks
@@ -31,7 +31,7 @@ std::optional<uint64_t> resident_bytes(const std::filesystem::path& root = "/");
 
 struct CoreState {
   std::optional<int> mhz, max_mhz;      // means; virtual machines seldom tell
-  std::optional<uint64_t> heat_events;  // how often heat has lowered their clocks since the start
+  std::optional<uint64_t> heat_events;  // sum: how often heat lowered their clocks since the boot
 };
 // Reads at most four of the cores, as reading a clock can disturb or delay a core.
 CoreState core_state(std::span<const int> cores, const std::filesystem::path& root = "/");

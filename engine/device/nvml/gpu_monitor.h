@@ -59,8 +59,8 @@ enum class ThrottleReason : uint8_t {  // why clocks are below their maximum
 };
 std::string_view to_string(ThrottleReason reason);  // returns "power cap"
 
-// One reading. An empty value is one that the GPU or its driver does not offer; none is a zero that
-// stands for "unknown". A lost GPU has only last_xid.
+// One reading. A value that the GPU or its driver does not offer is empty, never 0. Of a lost GPU
+// only last_xid is set.
 struct GpuState {
   GpuCondition condition = GpuCondition::works;
   std::string problem;  // why it does not work, or the first value that failed
@@ -69,7 +69,7 @@ struct GpuState {
   std::vector<std::optional<GpuMemory>> mig_memory;  // of HostGpu::mig_devices, in their order
 
   std::optional<int> compute_percent;  // share of the last 1/6 to 1 s in which a kernel ran
-  std::optional<int> memory_percent;   // and in which its memory was read or written
+  std::optional<int> memory_percent;   // the same, in which memory was read or written
   std::optional<int> celsius;
   std::optional<double> watts, limit_watts;
   std::optional<int> sm_mhz, max_sm_mhz, memory_mhz, max_memory_mhz;
@@ -91,7 +91,7 @@ std::optional<GpuMemory> memory_of(const GpuState& state, std::optional<size_t> 
 struct GpuProcess {  // a process that computes on a GPU
   int64_t pid = 0;
   std::string name;                 // of its program; empty: gone, or of another pid namespace
-  std::optional<uint32_t> user_id;  // its owner; empty as the name
+  std::optional<uint32_t> user_id;  // its owner; empty where `name` is
   std::optional<uint64_t> bytes;    // memory on the GPU
   std::optional<int> gpu_instance, compute_instance;  // its MIG device
 };
@@ -107,7 +107,7 @@ class GpuMonitor {
   static constexpr const char* default_file = "libnvidia-ml.so.1";
 
   // file: NVML's; "" is the one that the variable SPIRE_NVML names, else default_file.
-  // root: the folder with proc, for names of processes; tests have one of their own.
+  // root: the folder with proc, for names of processes; tests replace it.
   explicit GpuMonitor(const std::string& file = "", const std::filesystem::path& root = "/");
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
@@ -121,7 +121,7 @@ class GpuMonitor {
   const std::vector<HostGpu>& gpus() const { return gpus_; }
   const HostGpu* find(std::string_view pci_bus_id) const;  // in any form; null: there is none
 
-  // number: HostGpu::number; one that does not exist is answered as a failing GPU.
+  // number: HostGpu::number; for one that does not exist returns GpuCondition::failing.
   GpuState state(int number) const;
   std::optional<double> joules(int number) const;  // GpuState::joules alone
   // Returns nullopt if the driver does not tell, which is not the same as none.
@@ -151,7 +151,7 @@ struct GpusOfHost {
   std::vector<GpuHealth> gpus;
 };
 
-// Takes milliseconds, and seconds with a GPU that fails.
+// Reads the state and the processes of all GPUs; takes milliseconds, seconds if a GPU fails.
 GpusOfHost read_gpus(const GpuMonitor& monitor);
 
 // Energy counters of the GPUs of a run, added up (since Volta).

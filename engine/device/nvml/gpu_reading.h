@@ -49,7 +49,7 @@ class GpuReading {
 HostGpu read_gpu(const NvmlLibrary& nvml, int number, nvml::nvmlDevice_t device,
                  std::vector<nvml::nvmlDevice_t>& mig_devices);
 
-// Without last_xid.
+// Reads all members except last_xid.
 GpuState read_state(const NvmlLibrary& nvml, int number, nvml::nvmlDevice_t device,
                     const std::vector<nvml::nvmlDevice_t>& mig_devices);
 

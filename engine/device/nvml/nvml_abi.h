@@ -90,7 +90,7 @@ struct nvmlProcessInfo_v2_t {  // of ..._v2 and ..._v3
   unsigned long long usedGpuMemory;  // or NVML_VALUE_NOT_AVAILABLE
   unsigned gpuInstanceId, computeInstanceId;
 };
-struct nvmlEventData_t {  // before _v2 without the instances
+struct nvmlEventData_t {  // nvmlEventSetWait, without _v2, does not set the instances
   nvmlDevice_t device;
   unsigned long long eventType, eventData;
   unsigned gpuInstanceId, computeInstanceId;

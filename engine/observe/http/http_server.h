@@ -1,7 +1,7 @@
-// Answers GET requests over HTTP/1.1, on one thread for all clients. A client that hangs holds one
-// of 64 connections until nothing has moved on it for 30 s. Where all 64 are held, or 16 by clients
-// of one address, a new one there gets the connection that has asked nothing for longest, so nobody
-// waits. (RFC 9112; libmicrohttpd)
+// Answers GET requests over HTTP/1.1, on one thread for all clients. There are at most 64
+// connections, 16 of them from one address; one on which nothing has moved for 30 s is closed. At
+// either limit a new connection replaces the one (from that address) that has asked nothing for
+// longest, so nobody waits. (RFC 9112; libmicrohttpd)
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -30,9 +30,9 @@ class HttpServer {
   // Called on the server's thread for each GET or HEAD. If it throws, the client gets status 500.
   using Handler = std::function<HttpReply(std::string_view path)>;
 
-  // The constructor's return means that clients are served. key: the config's, for messages.
-  // Throws Error(config) if the address is not this machine's or the port is taken. The thread runs
-  // on the cores that the calling thread may use.
+  // Clients are served from its return on. key: the config key of the address, for messages. Throws
+  // Error(config) if the address is not this machine's or the port is taken. The server's thread
+  // runs on the cores that the calling thread may use.
   HttpServer(const ListenAddress& address, std::string_view key, Handler handler);
   ~HttpServer();  // at once: ends all connections
   HttpServer(const HttpServer&) = delete;
@@ -41,12 +41,13 @@ class HttpServer {
   std::string url() const;  // "http://127.0.0.1:8080"
   int port() const { return listener_.port(); }
 
-  // Returns what a client gets. host: the field Host of its request. On a loopback address it must
-  // be localhost, a loopback address, or the host in the config, with any port (as of a tunnel).
-  // Else the status is 403: a web site could let its own name mean 127.0.0.1 in a browser.
+  // Returns the reply to a request. host: its header field Host. If the server listens on a
+  // loopback address, this must be localhost, a loopback address, or the host in the config, with
+  // any port (as through a tunnel); else the status is 403, since a web site can make its own name
+  // resolve to 127.0.0.1 in a browser (DNS rebinding).
   HttpReply reply_to(std::string_view method, std::string_view host, std::string_view path) const;
 
-  bool seen_by_others() const { return !is_loopback(address_); }  // other machines reach it
+  bool seen_by_others() const { return !is_loopback(address_); }  // other machines can reach it
 
   // The library calls these, on the server's thread.
   void connection_begins(MHD_Connection* connection);  // may end the one that is idle for longest

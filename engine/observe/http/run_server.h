@@ -1,6 +1,5 @@
-// Lets others read a run by HTTP while it goes on. Browsers get the live page from /: one file
-// without anything from elsewhere, which asks each second for the run's numbers, /state.json.
-// Prometheus gets /metrics.
+// Serves a run over HTTP while it goes on. / is the live page for browsers: one self-contained file
+// that reads the run's numbers from /state.json each second. /metrics is for Prometheus.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -22,10 +21,10 @@ class RunServer : public LatestState {
 
   // Serves from now on until the end of on_end(), which waits until a page that is open has had
   // time to read the last state; the metrics are empty before on_start(). Throws Error(config) as
-  // HttpServer does. note, warn: called in on_start(), with the address, and where other machines
-  // reach it.
-  // The server's thread asks for the free space of the output's disk for each reader of metrics. A
-  // disk that hangs, as one of NFS may, holds up its answers, and on_end() until the disk is back.
+  // HttpServer does. on_start() calls `note` with the addresses, and `warn` if other machines can
+  // reach them.
+  // For each request of /metrics the server's thread asks for the free space of the output's disk.
+  // While that disk hangs, as NFS may, the server does not answer and on_end() does not return.
   RunServer(const ListenAddress& address, Offers offers, Say note, Say warn,
             WallClock now = wall_time);
   ~RunServer() override;

@@ -19,8 +19,8 @@ class DownsampledCurve {
 
   DownsampledCurve() { points_.reserve(most_points); }
 
-  // y: NaN or infinite where it was not finite; such values leave a gap only where none is finite.
-  // group: neighbours of one group, such as an epoch, share a point. Never allocates.
+  // A y that is not finite leaves a gap only if no value merged into its point is finite. group:
+  // neighbours of one group, such as an epoch, share a point; -1: none. Never allocates.
   void add(double x, double y, int64_t group = -1);
 
   int64_t width() const { return width_; }  // values or groups in each point but the last

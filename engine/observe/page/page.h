@@ -13,13 +13,14 @@ struct Page {
   std::string data;       // JSON
 };
 
-// Returns the page, in UTF-8. No text of it is read as HTML, whatever it holds.
+// Returns the page, in UTF-8. All texts are escaped, so that none is read as HTML.
 std::string html_of(const Page& page);
 
-// How every page begins, by which the program knows its own.
+// Returns the text with which every page begins; by it the program recognizes its own pages.
 std::string_view page_beginning();
 
-// A number of a page's data, with as many digits as a drawing shows; NaN is null there.
+// Rounds a number of a page's data to the six digits that a drawing shows. Returns NaN as it is,
+// which becomes null in JSON.
 double drawn_number(double value);
 
 // RFC 4648, with padding: for images in a page.

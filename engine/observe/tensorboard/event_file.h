@@ -19,14 +19,14 @@ class EventFile {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  // Makes a new file, whose name sorts behind all event files in the folder whose times have ten
-  // digits and can be followed: readers take them in the order of names. Throws Error(config).
+  // Makes a new file. Readers take event files in the order of their names, so its name sorts after
+  // those of all others in the folder (whose times have ten digits). Throws Error(config).
   EventFile(const std::filesystem::path& folder, Time now);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Appends frames. Returns why it could not, or "": then none of them is in the file.
+  // Appends frames. Returns "", or why it could not: then none of these frames is in the file.
   std::string append(std::string_view frames);
   const std::filesystem::path& path() const { return path_; }
 
@@ -36,8 +36,8 @@ class EventFile {
   int64_t bytes_ = 0;  // of whole frames
 };
 
-// Returns the names of a folder's event files that a process of this host and number has made.
-// Throws Error(config) if it cannot be listed.
+// Returns the names of the event files in a folder that end in this host's name and this process's
+// id. Throws Error(config) if the folder cannot be listed.
 std::set<std::string> event_files_of_this_process(const std::filesystem::path& folder);
 
 // RFC 3720, appendix B.4; polynomial 0x1EDC6F41. No library of Debian 12 has it alone.

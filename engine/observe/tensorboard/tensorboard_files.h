@@ -18,7 +18,7 @@
 
 namespace spire {
 
-// Each process of a run writes a new file. That of a resumed run takes back the steps behind its
+// Each start of a run writes a new file. The file of a resumed run cancels the steps after its
 // checkpoint, so that none is shown twice.
 //
 // A thread of its own writes, so that a slow disk delays no step. TensorBoard's view is no result
@@ -34,7 +34,7 @@ class TensorBoardFiles : public Observer {
   ~TensorBoardFiles() override;  // writes what is left
 
   void on_start(const StartInfo& start) override;  // makes the folder
-  void on_step(const StepReport& step) override;   // of those with `record`
+  void on_step(const StepReport& step) override;   // steps with `record`
   void on_eval(const EvalReport& eval) override;
   void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;

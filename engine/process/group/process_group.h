@@ -1,4 +1,4 @@
-// A group of processes that exchange messages; collective/ builds sums and gathers on exchanges.
+// A group of processes that exchange messages. engine/update/exchange.h builds collectives on it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -73,14 +73,15 @@ std::vector<std::unique_ptr<ProcessGroup>> threads_groups(int size);
 std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch);
 std::string mpi_version();  // empty in a build without MPI
 
-// Both allocate memory: they are for the start of a run, not for steps. all_gather() returns one
-// entry per rank, broadcast() rank 0's text.
+// all_gather() returns one text per rank, broadcast() rank 0's text. Collective; throw PeerLost.
+// Both allocate memory: they are for the start of a run, not for steps.
 std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);
 std::string broadcast(ProcessGroup& group, const std::string& text);
 
-// Gathers texts on rank 0 piece by piece, so that no process holds more than one piece: rank 0
-// passes its own pieces to `take`, then those of rank 1, and so on. next: the rank's next piece;
-// "" when there is none left. take: called on rank 0 alone; must not throw, as the others wait.
+// Gathers texts on rank 0 piece by piece, so that no process holds more than one piece; collective.
+// Rank 0 passes its own pieces to `take`, then those of rank 1, and so on. next: returns the rank's
+// next piece; "" when there is none left. take: called on rank 0 alone; must not throw, as the
+// other ranks wait.
 void gather_pieces(ProcessGroup& group, const std::function<std::string()>& next,
                    const std::function<void(std::string_view)>& take);
 

@@ -33,7 +33,7 @@ bool equal(const Proof& proof, std::string_view bytes);  // in constant time
 
 inline constexpr uint32_t max_handshake_bytes = 128;  // of a frame's text, except peer_info
 
-// The purpose of a connection, as the client states it. Sent as it lies in memory.
+// The purpose of a connection, as the client states it. The struct's bytes are sent.
 struct ConnectRequest {
   enum class Kind : uint64_t {
     join,  // to rank 0, which answers with the table of all ranks; `run` is not known yet
@@ -78,7 +78,7 @@ class HandshakeServer {
   State advance(Socket& socket, const Credentials& own);  // reads and answers what has arrived
   Stage stage() const { return stage_; }
   const ConnectRequest& request() const { return request_; }  // of an accepted client
-  std::string& peer_info() { return reader_.frame().text; }   // of one that joins: JSON
+  std::string& peer_info() { return reader_.frame().text; }   // of a client that joins: JSON
 
  private:
   State answer(Socket& socket, const Credentials& own);

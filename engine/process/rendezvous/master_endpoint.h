@@ -19,11 +19,12 @@ struct Interface {
 Interface loopback_interface();
 Interface all_interfaces();
 
-// Returns the interface to which `name` leads, the name under which others look for rank 0; all
-// interfaces if the name leads to none of this machine, or is a host name that leads to loopback.
+// Returns the interface on which rank 0 must listen so that others find it under `name`: the one
+// with that address; all interfaces if the address is unknown or not this machine's, or if a host
+// name resolves to loopback here (on other machines it may not).
 Interface interface_named(const std::string& name);
 
-Interface interface_of(const Socket& connection);  // of this machine's end, all if that is loopback
+Interface interface_of(const Socket& connection);  // of its own end; all if that is loopback
 
 bool names_this_machine(const std::string& name);  // true for "localhost" and if is_loopback()
 
@@ -45,7 +46,8 @@ struct MasterListener {
   Listener listener;
   std::string secret;
 };
-// Listens as rank 0; publishes address and secret in the store if there is one.
+// Listens as rank 0. If there is a store, publishes the address there, and a new secret if the
+// launch has none. Throws Error(device) as Listener, Error(collective) as TorchStore.
 MasterListener listen_as_master(const Launch& launch, Deadline deadline);
 
 // Returns rank 0's endpoint. In a restarted run it is that of the former attempt until the new rank

@@ -20,8 +20,8 @@ struct PeerInfo {
   uint64_t run = 0;                    // in rank 0's: its random number for this run
 };
 
-// Convert one rank, or all (one entry per rank), to and from JSON; nullopt for a text that
-// to_json() does not write. Characters of a host's name that are not printable ASCII become '?'.
+// Convert one rank, or all (one entry per rank), to and from JSON; nullopt for malformed texts.
+// Characters of a host's name that are not printable ASCII become '?'.
 std::string to_json(const PeerInfo& peer);
 std::optional<PeerInfo> read_peer_info(const std::string& json);
 std::string to_json(const std::vector<PeerInfo>& peers);
@@ -34,8 +34,9 @@ struct JoinTimeout {
   Deadline end;
 };
 
-// Returns the next connection; nullopt if all ranks from `first` on have a socket. Throws
-// Error(collective) at the timeout: "ranks 2, 3 of 4 did not connect to WHERE within 300 s: ...".
+// Returns the next connection; nullopt if all ranks from `first` on have one. sockets: one per
+// rank, empty if it has not connected yet. Throws Error(collective) at the timeout: "ranks 2, 3 of
+// 4 did not connect to WHERE within 300 s: ...".
 std::optional<Acceptor::Connection> accept_missing(Acceptor& acceptor,
                                                    const std::vector<Socket>& sockets, int first,
                                                    const std::string& where,

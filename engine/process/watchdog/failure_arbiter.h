@@ -39,11 +39,11 @@ std::string position_text(const std::vector<PhaseRow>& rows);  // "step 37: cpu:
 // Omits idle threads unless all threads of their rank are idle.
 std::string table_text(std::span<const RankView> ranks, double now);
 
-// Returns a failure if a thread has been in its phase for longer than the phase's limit; if several
-// have, that of the one which has been there for the longest time.
+// Returns a failure if a thread has been in its phase for longer than the phase's limit; of several
+// such threads, about the one that has been in its phase for the longest time.
 std::optional<Failure> find_stall(const RankView& self, const TimeoutConfig& limits, double now);
-// Returns a failure if the peer has sent nothing for longer than its phase allows. Silence before
-// the time `since` does not count.
+// Returns a failure if the peer has sent nothing for longer than its phase allows, counted from the
+// time `since` at the earliest.
 std::optional<Failure> find_silence(const RankView& peer, const TimeoutConfig& limits, double since,
                                     double now);
 Failure death_of(const RankView& peer, std::string_view how);  // how: ControlChannel::ending()
@@ -52,7 +52,8 @@ Failure death_of(const RankView& peer, std::string_view how);  // how: ControlCh
 std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const TimeoutConfig& limits,
                                      double slack);
 
-// Chooses the failure that ends the run: the first cause, else the first consequence of one.
+// Chooses the failure that ends the run: the first one reported that is a cause, or else the first
+// consequence (Failure::consequence).
 class FailureArbiter {
  public:
   // Seconds from the first report to the decision.

@@ -15,7 +15,7 @@
 namespace spire {
 
 // An exception of a thread, its text preceded by the thread's position: "cpu:1, backward of step 7:
-// ...". If it has no category of its own it becomes Error(collective), as a device is lost.
+// ...". An exception without a category becomes Error(collective), as if a device were lost.
 class LaneError : public Error {
  public:
   LaneError(const PhaseRow& position, const std::exception& error);
@@ -25,7 +25,7 @@ class ThreadStatus {
  public:
   explicit ThreadStatus(std::vector<std::string> threads);
 
-  // Sets the phase of thread `row`. Only that thread calls it.
+  // Sets the phase of thread `row`. Only that thread calls it. detail: as in PhaseRow.
   void enter(int row, Phase phase, int64_t detail = 0);
   // Calls `wait`, which waits for other threads or ranks, in Phase::waiting, then returns to the
   // former phase. Only thread `row` calls it.

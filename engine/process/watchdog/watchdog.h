@@ -37,8 +37,9 @@ class Watchdog {
     // Called once on the watchdog's thread when the run has failed: releases threads that wait for
     // other ranks (ProcessGroup::interrupt, barriers).
     std::function<void()> release;
-    // Called on the watchdog's thread if ~Watchdog has not begun `grace_seconds` after a failure,
-    // because a thread hangs. The library does not end the process; the program `trainer` does.
+    // Called on the watchdog's thread if ~Watchdog has not begun within `grace_seconds` of a
+    // failure, because a thread hangs. The library does not end the process; the program `trainer`
+    // does.
     std::function<void(const Failure&)> on_exit_timeout;
     double grace_seconds = 5;
     std::vector<int> cores = {};  // for the watchdog's thread; empty: the creating thread's
@@ -51,7 +52,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Watches the phases in `status`, which must live that long, until the next call; null: none.
+  // Until the next call watches the phases in `status`, which must live that long; null: none.
   void watch(const ThreadStatus* status, const TimeoutConfig& limits);
 
   // Reports a failure of this rank; returns the failure of the run, as rank 0 decides it, or `mine`

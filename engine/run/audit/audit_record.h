@@ -25,13 +25,13 @@ struct AuditRecord {
   std::vector<uint64_t> weights = {};  // ParameterLayout::hashes() after it; empty: not computed
 };
 
-// Sets all but the weights.
+// Sets all members except `weights`.
 void set_step(AuditRecord& record, const StepOutcome& step, uint64_t samples, bool left_out);
-// weights: of the trainer after the step, or none.
+// weights: TowerTrainer::tensor_hashes() after the step, or none.
 AuditRecord audit_record(const StepOutcome& step, uint64_t samples, bool left_out,
                          std::vector<uint64_t> weights);
 
-// Returns the hash64 of the indices of the batch's samples, in the order of its rows, of all ranks.
+// Returns the hash64 of the indices of the samples of the global batch, in the order of its rows.
 uint64_t samples_hash(const BatchLoader& data, const Batch& batch);
 
 // Appends {"step":12,...} without a newline. A number is the shortest decimal that reads back as

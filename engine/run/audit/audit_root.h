@@ -1,5 +1,6 @@
 // The root of a run's chain: all that decides the bits of a run, from the config to the versions of
-// libraries, as one JSON object. Devices, processes and strategy are not in it.
+// libraries, as one JSON object. It has the kind of the devices, but not which devices, processes
+// and strategy the run has.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,12 +21,12 @@ std::string root_text(const RunSetup& setup, int64_t weights_every);
 
 struct RootCheck {
   std::vector<std::string> differences;  // "data: 3f... and 81..." for each entry that differs
-  // Whether config, data or its description are among them: then the steps behind the root are not
-  // what it says. Libraries and engines may differ where a replay gives the same bits.
+  // Whether config, data or the data's description differ: a replay here is then another run. If
+  // only libraries or engines differ, a replay may still give the same bits.
   bool other_run = false;
 };
-// Compares a recorded root with the run here. Keys that it has and that decide nothing here do not
-// count.
+// Compares a recorded root with that of the run here. Ignores keys of the recorded config that
+// decide no bits here.
 RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every);
 
 // Says whether the data of a resumed run is what it was when the run stopped.

@@ -1,5 +1,5 @@
-// Which keys of a config decide the bits of its run, and with which values: what auto stands for
-// counts, and keys that change nothing there do not.
+// Which keys of a config decide the bits of its run, and with which values. `auto` counts as the
+// value that it stands for; keys that have no effect beside the other keys do not count.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace spire {
 
-// What a config does not say of its run.
+// Facts about a run that its config does not say.
 struct BitContext {
   bool on_cpus = false;                           // false also where it is not known
   std::optional<Task> task = {};                  // of the model and the data; none: not known
@@ -23,7 +23,7 @@ struct BitContext {
 };
 BitContext bit_context(const RunSetup& setup);
 
-// Replaces auto by what it stands for with a task of that metric.
+// Replaces auto by what it stands for. by_task: the metric of the run's task.
 void settle_best(Metric by_task, BestConfig& best);
 
 class BitKeys {
@@ -32,7 +32,7 @@ class BitKeys {
 
   // Whether changing this key changes the bits that a run computes.
   bool decide(const Field& field) const;
-  std::string value(const Field& field) const;  // its text; of auto, that for which it stands
+  std::string value(const Field& field) const;  // as text; for auto what it stands for
 
  private:
   RunConfig config_;
@@ -43,7 +43,7 @@ struct BitDifference {
   const Field* field;
   std::string a, b;  // the values
 };
-// The keys that decide the bits of one of the two.
+// Returns the keys whose values differ and that decide the bits of at least one of the two.
 std::vector<BitDifference> differences(const BitKeys& a, const BitKeys& b);
 
 }  // namespace spire

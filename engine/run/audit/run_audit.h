@@ -21,16 +21,17 @@ class RunAudit {
   // Begins at the root, or goes on from the resumed checkpoint; the weights are those of `step`.
   // Throws Error(data).
   void start(int64_t step);
-  // Lines for audit.jsonl that start() made, and whether they follow those that the file has.
+  // Lines for audit.jsonl that start() made. goes_on(): they follow the lines that the file has;
+  // false: the file begins with them.
   const std::string& first_lines() const { return first_lines_; }
   bool goes_on() const { return goes_on_; }
   const std::string& data_warning() const { return data_warning_; }  // changed_data(), or ""
 
   // Whether the weights are hashed after this step; the same on all ranks.
   bool weights_due(int64_t step) const;
-  // Takes the samples of a step once it has begun, of which two may be under way.
+  // Stores which samples a step has. Call it when the step has begun; two may be under way.
   void take_batch(int64_t step, const BatchLoader& data, const Batch& batch);
-  // Chains a step that has ended. left_out: see AuditRecord.
+  // Makes the line() of a step that has ended. left_out: see AuditRecord.
   void take(const StepOutcome& result, bool left_out);
 
   std::string_view line() const { return line_; }  // of the newest step, with a newline

@@ -14,9 +14,9 @@ namespace spire {
 // report; empty without init.from and on other ranks. Throws as WeightFile and WeightMatch do.
 std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, Observer& observer);
 
-// Compares names and shapes of the file with the model, without reading the weights (but for a head
-// that must equal its table of tokens). Returns and throws what load_initial_weights() would on
-// rank 0; empty for a resumed run. Both also compare what a checkpoint's model computes that no
+// Compares names and shapes of the file with the model, without reading weights (except a head that
+// must equal its table of tokens). Returns and throws what load_initial_weights() would on rank 0;
+// empty for a resumed run. Both also compare what a checkpoint's model computes that no
 // tensor shows, and the names of its classes, columns and tokens, with the run.
 std::string match_initial_weights(const RunSetup& setup, Observer& observer);
 

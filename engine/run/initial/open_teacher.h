@@ -17,14 +17,13 @@ struct OpenTeacher {
   std::string text;                        // for the start report; empty then
 };
 
-// Opens config.distill.from, whose weights are its averages where it has some, with its adapters
-// merged, and sets config.distill.hash to the hash of these; collective. Each process reads the
-// file for it, and again when its devices take the weights. student: of the run's data. resumed:
-// the checkpoint that the run goes on from, or null. Throws what WeightFile throws;
-// Error(checkpoint) if the file is no checkpoint, its config cannot be read or its model is of a
-// program, or if the weights have another hash than config.distill, `resumed` or another process
-// has; Error(data) if the teacher was trained on other inputs or classes. Warns of other
-// normalization.
+// Opens config.distill.from (the averaged weights if it has some, with adapters merged) and sets
+// config.distill.hash to the hash of these weights; collective. Each process reads the file twice:
+// for the hash, and when its devices take the weights. student: describes the run's data. resumed:
+// the checkpoint that the run resumes, or null. Throws what WeightFile throws; Error(checkpoint) if
+// the file is no checkpoint, if its config cannot be read, if its model is a program's own, or if
+// the hash differs from that of config.distill, `resumed` or another process; Error(data) if the
+// teacher was trained on other inputs or classes. Warns if its data was normalized otherwise.
 OpenTeacher open_teacher(RunConfig& config, const SampleSpec& student, const RankGroup& ranks,
                          const LoadedCheckpoint* resumed, Observer& observer);
 

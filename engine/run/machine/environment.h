@@ -16,8 +16,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;  // name, va
 // of CUDA, and others that change what its libraries compute.
 Variables gpu_variables(const char* const* environment);
 
-// Returns those of NCCL's configuration files that exist, which say the same as variables do:
-// /etc/nccl.conf and ~/.nccl.conf, or the one that NCCL_CONF_FILE names in the place of the latter.
+// Returns the configuration files of NCCL that exist; they set the same as variables:
+// /etc/nccl.conf and ~/.nccl.conf, or in place of the latter the file that NCCL_CONF_FILE names.
 // (NCCL user guide, "Environment Variables".) home: $HOME.
 std::vector<std::string> nccl_files(const Variables& variables, const std::string& home,
                                     const std::filesystem::path& root = "/");

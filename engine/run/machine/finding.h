@@ -26,7 +26,7 @@ using Findings = std::vector<Finding>;
 
 FindingLevel worst(const Findings& findings);  // ok if there are none
 
-Finding warning(Finding finding, std::string remedy);  // raises its level
+Finding warning(Finding finding, std::string remedy);  // with level warn
 void append(Findings& findings, Findings more);
 
 // "8.0 MiB", "unlimited" for the system's infinite limits, "1.2 GB/s".

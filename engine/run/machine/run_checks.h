@@ -16,7 +16,7 @@ namespace spire {
 struct RunUse {              // what a run takes of this host
   int gpus_by_nccl = 0;      // GPUs here that exchange data by NCCL
   bool networked = false;    // several processes
-  int cpu_threads = 0;       // that compute on CPUs here, of all processes; 0: the run is on GPUs
+  int cpu_threads = 0;       // of all processes here that compute on CPUs; 0: the run is on GPUs
   bool widens_bf16 = false;  // computes bf16 on CPUs without instructions for it
   std::filesystem::path output;
   std::optional<CheckpointNeed> checkpoints;  // none: it writes nothing
@@ -31,11 +31,12 @@ struct RunMachine {
 };
 
 // Reads only what matters for this use. root: the folder that contains dev, proc and sys; tests
-// have one of their own.
+// replace it.
 RunMachine read_run_machine(const RunUse& use, Topology topology,
                             const std::filesystem::path& root = "/");
 
-// Returns only what a user should hear of: warn or fail, none that the start block shows.
+// Returns only what a user should hear of: findings of level warn or fail, without those that the
+// start block shows anyway.
 Findings check_run(const RunUse& use, const RunMachine& machine);
 
 }  // namespace spire

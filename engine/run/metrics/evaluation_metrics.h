@@ -21,39 +21,43 @@ namespace spire {
 
 // What a run measures besides the loss and its task's metric.
 struct MetricChoice {
-  std::vector<Metric> metrics = {};  // those of eval.metrics, then that of best.metric if it lacks
+  std::vector<Metric> metrics = {};  // besides loss and `task`: of eval.metrics, then best.metric
   bool confusion = false;            // a file with the confusion matrix
   Metric task = Metric::accuracy;    // the task's own metric
   Metric best = Metric::accuracy;    // decides which evaluation is the best
-  bool higher = true;                // whether that is better when it is higher
+  bool higher = true;                // whether higher values of `best` are better
   bool reads_outputs = false;        // whether anything is computed from the model's outputs
 
   bool records() const;                             // whether anything depends on single samples
-  bool is_better(double value, double than) const;  // as better()
+  bool is_better(double value, double than) const;  // as in evaluations.h
   double deciding(const EvalReport& report) const;  // the value of `best`
 };
 
-// Throws Error(config) for a metric that does not fit the task.
+// records: what the task can record; null: only its own metric and the loss fit. Throws
+// Error(config) for a metric that does not fit the task.
 MetricChoice choose_metrics(const RunConfig& config, Metric task_metric,
                             const OutputRecords* records);
 
 class EvaluationMetrics : public OutputObserver {
  public:
-  // records: may be null where the choice needs none. data: which is evaluated.
+  // records: may be null where the choice needs none. data: to be evaluated; only the constructor
+  // reads it.
   EvaluationMetrics(MetricChoice choice, std::unique_ptr<OutputRecords> records,
                     const Dataset& data);
 
-  void begin();  // of an evaluation
+  void begin();  // starts an evaluation
   // Evaluates a batch (TowerTrainer::evaluate) and records this rank's samples.
   void evaluate(TowerTrainer& trainer, const Batch& batch, EvaluationSums& sums, bool stop);
-  // The same for all of `data`, from begin() on. before_batch: may throw, to end it.
+  // Evaluates all of `data`, begin() included. before_batch: called before each batch; may throw to
+  // end the evaluation.
   EvaluationSums evaluate_all(
       TowerTrainer& trainer, BatchLoader& data, const std::function<void()>& before_batch = [] {});
   void on_outputs(const Batch& batch, int64_t first_row, int64_t samples,
                   std::span<const float> outputs) override;
 
-  // Collective, when all batches are done. sums: of the evaluation, whose samples are the first of
-  // the data. step: of the weights. Sets what was measured, with the values of choice().metrics.
+  // Call it when all batches are done; collective. sums: of the evaluation, which had the first
+  // sums.samples samples of the data. step: of the weights. The result has all that was measured,
+  // with the values of choice().metrics; epoch, seconds and best are not set.
   EvalReport report(int64_t step, const EvaluationSums& sums, const RankGroup& ranks);
   // The counts of the last evaluation as JSON; empty without MetricChoice::confusion.
   std::string confusion_json(int64_t step, const std::vector<std::string>& class_names) const;

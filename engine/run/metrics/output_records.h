@@ -1,4 +1,5 @@
-// What the metrics of eval.metrics read of each sample, and their values: one class for each task.
+// Records of single samples, and the metrics of eval.metrics that are computed from them: one class
+// for each task.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,8 @@ class OutputRecords {  // immutable, hence thread-safe
   virtual bool reads_outputs() const { return true; }
   size_t target_column() const { return column_; }
   size_t width() const { return width_; }
-  // Writes a sample's record. output: all numbers of the model's output, empty where
-  // reads_outputs() is false; target: the row of the column.
+  // Writes a sample's record to `out`. output: all numbers of the model's output; empty unless
+  // reads_outputs(). target: the sample's row of the target column.
   virtual void record(std::span<const float> output, const std::byte* target,
                       std::span<double> out) const = 0;
   // records: (samples, width()), in the order of the samples.
@@ -39,9 +40,9 @@ class OutputRecords {  // immutable, hence thread-safe
   size_t column_, width_;
 };
 
-// Returns the class for a task; null for one of a program's own loss. labels: the values are labels
-// that are there (1) or not (0), and outputs above 0 find them. with_auc, with_ssim: whether these
-// are asked for: the records of auc are larger, and ssim takes long.
+// Returns the records of a task; null for Task::custom. labels: the data's values are labels that
+// are there (1) or not (0), and an output above 0 predicts one. with_auc, with_ssim: whether these
+// metrics are asked for, as auc needs larger records and ssim takes long.
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
                                             bool with_auc, bool with_ssim);
 

@@ -17,20 +17,22 @@
 namespace spire {
 
 size_t given_size(DType dtype);  // bytes of a number of a column in the caller's memory
-// Copies fp32 or whole numbers to `dtype`, the dtype of a column.
+// Copies numbers as the caller has them (fp32 or integers) to a column of `dtype`.
 void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
 
-// Throws Error(config) unless `rows` are `count` rows of the column, as far as they tell.
+// Throws Error(config) unless `rows` are `count` rows of the column, as far as `rows` has a dtype
+// and a shape.
 void check_rows(const Column& column, const ColumnRows& rows, int64_t count);
 
-// Throw Error(data), with the sample's index, the number and the range, for class labels outside
-// [0, classes), and for tokens outside the vocabulary; beside labels, of which the spec counts the
-// classes, tokens are only known not to be negative. Other columns may have any numbers.
+// Throws Error(data), with the sample's index, the number and the range, for labels outside [0,
+// classes), masks outside [-1, classes), tokens outside the vocabulary, and positions that do not
+// count from 0 in each document. If there are labels, the spec has their number of classes but no
+// size of a vocabulary, so tokens only must not be negative. Other columns may have any numbers.
 void check_indices(const SampleSpec& spec, const Samples& samples);
 // The same for `count` rows of the first column.
 void check_indices(const SampleSpec& spec, const void* rows, int64_t count);
 
-// Throws Error(data) for values that are no labels, 0 or 1, as loss.name: binary takes them.
+// Throws Error(data) for values other than 0 and 1, which loss.name: binary needs.
 void check_binary(const SampleSpec& spec, const Samples& samples);
 
 class StagedBatch {

@@ -25,8 +25,8 @@
 namespace spire {
 
 struct Trainer::Parts {
-  // Makes the parts, so that all processes fail alike. data: empty: the config's. has_data: its
-  // samples can be read.
+  // Makes the parts; if one process fails, all throw the same error. data: empty: the config's
+  // dataset. has_data: false: `data` has columns but no samples (callers_data()).
   static std::unique_ptr<Parts> make(const RunConfig& config, const DataSource& data,
                                      const TrainerOptions& options, bool has_data);
   // world: outlives this.
@@ -49,9 +49,9 @@ struct Trainer::Parts {
   const SampleSpec& data() const { return setup.data.train->spec(); }
   TowerTrainerOptions tower_options() const;
   int64_t predict_rows() const;
-  // Runs `body` on the leading lane. All processes end with the same error. spoils: whether one
-  // that a process meets alone leaves no valid state, which `body` may set; those that end several
-  // always do.
+  // Runs `body` on the leading lane; if it throws, all processes throw the same error. spoils:
+  // whether an error leaves no valid state, so that all later calls throw; `body` may change it. In
+  // a run of several processes every error does.
   template <typename Body>
   void guarded(const Body& body, const bool& spoils = true) {
     lead_guarded([&] { body(); }, spoils);

@@ -13,8 +13,8 @@
 
 namespace spire {
 
-// Sets PlacedDevice::memory_limit of each rank's devices as config.devices names them. Of several
-// logical devices on one GPU each has the limit of one of the words that name this GPU.
+// Sets PlacedDevice::memory_limit of each rank's devices as config.devices has it. If several words
+// name one GPU, its logical devices get the limits of these words in order.
 void place_limits(const RunConfig& config, const std::vector<RankHardware>& ranks,
                   Placement& placement);
 

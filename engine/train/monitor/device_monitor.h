@@ -16,7 +16,7 @@ namespace spire {
 struct MonitorOptions {
   double every_seconds = 1;     // between the end of a reading and the next one
   std::vector<int> cores = {};  // of the thread
-  double longest_age = 10;      // seconds, or five intervals: an older reading is unknown
+  double longest_age = 10;      // seconds, or five intervals if more; older readings are unknown
   double patience = 5;          // seconds that the end waits for a reading under way
 };
 
@@ -31,16 +31,16 @@ class DeviceMonitor {
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  // Writes the newest readings, all but the arrivals, to `numbers`, which has device_numbers for
-  // each device; writes nothing before the first. Any thread; neither allocates nor waits: while
-  // the thread writes a reading, which takes less than a microsecond, the entries stay as they are.
-  // An old reading is unknown.
+  // Writes the newest reading to `numbers`, which has device_numbers for each device; leaves the
+  // first step_numbers of each. Writes nothing before the first reading, or while the thread stores
+  // one, which takes less than a microsecond. Writes unknown_number for a reading that is too old.
+  // Any thread; neither allocates nor waits.
   void copy_to(std::span<double> numbers) const;
 
   // Returns what has failed since the last call; seldom anything. Does not wait.
   std::vector<std::string> take_problems();
 
-  void await_readings(int64_t count) const;  // blocks until so many were made
+  void await_readings(int64_t count) const;  // blocks until `count` were made
 
  private:
   struct State;  // what the thread uses, and owns as well

@@ -16,7 +16,7 @@
 namespace spire {
 
 // In the units of DeviceReport's members. throttle_reasons is a sum of bits, 1 << ThrottleReason.
-// The first ones are measured in each step, the others are the newest readings of a monitor.
+// The first three are measured in each step, the others are the newest readings of a monitor.
 enum class DeviceNumber : uint8_t {
   arrival_ms,
   data_ms,
@@ -38,7 +38,7 @@ enum class DeviceNumber : uint8_t {
   others_cores,
 };
 inline constexpr size_t device_numbers = static_cast<size_t>(DeviceNumber::others_cores) + 1;
-inline constexpr size_t step_numbers = 3;  // of these, the ones of the step
+inline constexpr size_t step_numbers = 3;  // how many are measured in each step
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 using DeviceNumbers = std::array<double, device_numbers>;
@@ -53,7 +53,8 @@ inline double& number_of(DeviceNumber which, std::span<double> numbers) {
 }
 double throttle_number(std::span<const ThrottleReason> reasons);
 
-// All but those of the step. mig: index of the MIG device that is used, in HostGpu::mig_devices.
+// The numbers of the step stay unknown. mig: index of the MIG device in use, in
+// HostGpu::mig_devices.
 DeviceNumbers numbers_of(const GpuState& state, std::optional<size_t> mig);
 
 // Makes the reports of a run's devices from their numbers.

@@ -18,9 +18,9 @@ namespace spire {
 // A device of this process, and how the system knows it.
 struct WatchedDevice {
   DeviceId id;
-  // Of a GPU. The UUID is that of a MIG device if it is one.
+  // For a GPU. If it is a MIG device, the UUID is that of the MIG device.
   std::string pci_bus_id = {}, uuid = {};
-  // Of a CPU: the names of its lanes' threads, the number of threads, and the cores they may use.
+  // For a CPU: the names of its lanes' threads, the number of threads, and the cores they may use.
   std::vector<std::string> thread_names = {};
   int threads = 0;
   std::vector<int> cores = {};
@@ -32,8 +32,8 @@ std::vector<WatchedDevice> watched_devices(const Placement& placement,
 class DeviceReader {
  public:
   virtual ~DeviceReader() = default;
-  // Writes the state of each device, but its arrival, to `numbers`; one entry per device. Appends
-  // to `problems` what has failed since the last call. May take seconds.
+  // Writes the state of each device, without the numbers of the step, to `numbers`; one entry per
+  // device. Appends to `problems` what has failed since the last call. May take seconds.
   virtual void read(std::span<DeviceNumbers> numbers, std::vector<std::string>& problems) = 0;
 };
 

@@ -14,7 +14,8 @@
 
 namespace spire {
 
-// What a process of a run says after it has looked for idle GPUs. Of several the last one counts.
+// What a process of a run says after it has looked for idle GPUs. Of the votes of several ranks the
+// one that stands last here counts.
 enum class QueueVote : uint8_t { enough, waits, gives_up, stopped };
 
 // How a process gets its GPUs.
@@ -29,19 +30,19 @@ struct GpuQueue {
   std::function<QueueVote(QueueVote own)> agree = [](QueueVote own) { return own; };
 };
 
-// If config.devices is auto:N, leaves the N idle GPUs in hardware.gpus, claimed, and else changes
-// nothing. gpu_use.h says which GPU is idle; it is watched for two seconds. Of the idle ones those
-// with most free memory are chosen; of equals the first. As long as there are too few,
-// none is claimed, and config.timeouts.devices says how long to wait. Then fewer are left if
-// config.on_missing allows it; with `any` the least loaded of the others fill them up. Throws
-// Error(device) if too few are idle or NVML, which tells all this, cannot be used;
-// Error(interrupted) if the wait was stopped, or `longest` was shorter.
+// If config.devices is auto:N, reduces hardware.gpus to N idle GPUs and claims them; else changes
+// nothing. gpu_use.h says which GPU is idle; its use is watched for two seconds. Of the idle GPUs
+// takes those with most free memory, of equals the first. While there are too few, none is claimed;
+// config.timeouts.devices says how long to wait. Then takes fewer if config.on_missing allows it;
+// with `any` adds the least loaded of the others. Throws Error(device) if too few are idle, or if
+// NVML, which tells all this, cannot be used; Error(interrupted) if the wait was stopped, or if
+// queue.longest, being shorter, has passed.
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware);
 
-// Claims `count` of the GPUs that no other run has claimed, the least loaded first, while no other
-// run chooses, and notes in hardware.use which ones others have claimed. Claims none, or fewer,
-// where the files of claims cannot be opened or written.
+// Claims `count` of the GPUs that no other run has claimed, the least loaded first, and notes in
+// hardware.use which GPUs others have claimed; keeps other runs from choosing meanwhile. Claims
+// fewer or none if the files of claims cannot be opened or written.
 void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue);
 
 }  // namespace spire

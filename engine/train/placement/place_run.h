@@ -44,16 +44,16 @@ class RankGroup {
 struct RunPlacement {
   Placement placement;
   std::vector<RankHardware> places;   // all ranks' cores and GPUs, shared out
-  RankHardware own;                   // this process's of these
+  RankHardware own;                   // this process's entry of `places`
   std::string cores;                  // the use of cores in words, for the start report
   std::vector<std::string> warnings;  // of all ranks, about their GPUs
-  // In the place of config.precision, where the devices do not compute in that; a warning says why.
+  // Replaces config.precision if the devices do not compute in it; a warning says why.
   std::optional<RunConfig::Precision> precision = {};
 };
 
-// The choice of devices of all that computes: runs, evaluations, predictions. Chooses idle GPUs if
-// `devices` is auto:N, prefers them where there are more GPUs than towers, places the towers on all
-// ranks' devices, and claims this rank's GPUs; collective. Warns of GPUs that others use, too.
+// Chooses the devices of runs, evaluations and predictions; collective. Takes idle GPUs if
+// `devices` is auto:N, and the least loaded ones if there are more GPUs than towers; places the
+// towers on all ranks' devices, and claims this rank's GPUs. Warns of GPUs that others use, too.
 // kept_threads: tower_threads of a resumed checkpoint. Throws as place_towers() does, Error(device)
 // if a device lacks the precision or too few GPUs are idle, and Error(interrupted) if the wait for
 // them was given up.

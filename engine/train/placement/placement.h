@@ -48,11 +48,12 @@ struct Placement {
   std::vector<int> lane_device;  // per lane, an index into `devices`
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;        // samples per tower per step
-  int64_t global_batch = 1;      // over all towers; the last one's may be fewer than batch_size
+  int64_t global_batch = 1;      // of all towers; the last tower may have fewer than batch_size
   int parameter_device = 0;      // index into `devices`; on rank 0, whose host reads its weights
   bool updates_on_host = false;  // parameter_device: cpu, though the run is on GPUs
   std::vector<LaneSpec> host_lanes;  // CPU lanes of rank 0 that update then; else empty
-  // For other threads (readers, writers, exchange): the rank's cores; with GPUs those near them.
+  // For other threads (readers, writers, exchange): the rank's cores; with GPUs the cores near
+  // them.
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;

@@ -15,13 +15,15 @@ namespace spire {
 struct RankHardware {
   std::string host;
   std::vector<int> cores;  // cores that the process may use
-  // GPUs that it may use; for other ranks without ordinal and compute capability.
+  // GPUs that the process may use. Entries that were sent between ranks (gpus_to_text()) lack
+  // `ordinal` and compute capability.
   std::vector<CudaDeviceInfo> gpus;
   std::string why_no_gpu;                  // empty if there are GPUs
   std::vector<std::string> warnings = {};  // of this process only: what is wrong with its GPUs
-  // What others do on these GPUs, by index; empty where NVML cannot be asked, and for CPUs.
+  // What others do on these GPUs, by index; empty if NVML cannot be asked, and for CPUs. Entries
+  // that were sent between ranks have only `works`, `percent`, `free` and whether `busy` is empty.
   std::map<int, GpuUse> use = {};
-  int spare = 0;         // number of its GPUs that leave_spare_gpus() has left out
+  int spare = 0;         // on the first of its SharedGpus::ranks: GPUs that are left out
   PeerPairs peers = {};  // pairs of GPU indices with peer access, of all GPUs that it sees
   // The next two are set for this process only, not received from other ranks.
   int machine_cores = 0;                          // online CPUs of the host
@@ -42,19 +44,21 @@ RankHardware local_hardware();  // this process's, as if no other process shared
 // equal shares of them; likewise with GPUs, each of which goes to one rank.
 std::vector<RankHardware> share_out(std::vector<RankHardware> ranks);
 
-// Ranks that have the same GPUs, and how many of these the run keeps.
+// Ranks that have the same GPUs, and how many of these the run keeps. leaves_some: not all.
 struct SharedGpus {
   std::vector<size_t> ranks;
   int count = 0;
   bool leaves_some = false;
 };
-// Where config.devices is auto or cuda, and the ranks have more GPUs than the run has towers: keeps
-// as many as there are towers. A host with most GPUs gives up some first, and each rank keeps one.
-// Returns an empty list if none is left out, as always without config.towers.
+// If config.devices is auto or cuda and the ranks have more GPUs than the run has towers: says
+// which ranks keep how many, together as many as there are towers. The host with most GPUs beyond
+// one per rank gives up GPUs first; each rank keeps at least one. Returns an empty list if all GPUs
+// are kept, as always without config.towers.
 std::vector<SharedGpus> kept_gpus(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
-// Leaves the least loaded GPUs of those that kept_gpus() counts, by the use that the first of their
-// ranks has seen. Call it before share_out().
+// Removes GPUs from `ranks` until as many are left as kept_gpus() says; keeps the least loaded
+// ones, by the use that the first of the ranks with these GPUs has seen. Call it before
+// share_out().
 void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks);
 
 // Returns the indices of a rank's GPUs, the least loaded first.
@@ -69,8 +73,8 @@ void read_gpus(const std::string& text, RankHardware& hardware);
 // Returns "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)".
 std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus);
 
-// Returns the GPUs that a name in a config means (config/devices.h): one, none, or several that
-// have the beginning of a UUID in common.
+// Returns the GPUs that a name in a config means (config/devices.h): one, none, or several if it is
+// the beginning of several UUIDs.
 std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<CudaDeviceInfo>& gpus);
 
 struct ChosenDevices {
@@ -81,10 +85,10 @@ struct ChosenDevices {
   std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };
 
-// Chooses by config.devices and config.on_missing, and groups by config.cuda.peer. With auto:N the
-// ranks' GPUs are those that were chosen (idle_gpus.h). Throws Error(device) for devices that are
-// missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed, and for
-// a UUID that is cut too short.
+// Chooses by config.devices and config.on_missing, and groups by config.cuda.peer. With auto:N
+// `ranks` must have only the GPUs that were chosen (idle_gpus.h). Throws Error(device) for devices
+// that are missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed,
+// and for a UUID that is cut too short.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
 // Groups a process's devices into members: devices that read each other's memory. All CPU devices

@@ -32,7 +32,7 @@ class SpanRecorder : public SpanSink {
 
   // Waits for the stream's work, and aligns its clock with the host's.
   void start();
-  void begin_step(int64_t step) { step_ = step; }  // to which the next spans belong
+  void begin_step(int64_t step) { step_ = step; }  // the step of the next spans
 
   void begin(const SpanName& name) override;
   void end() override;

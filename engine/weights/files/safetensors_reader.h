@@ -25,7 +25,7 @@ class SafetensorsReader : public SavedTensors {
 
   // One group, of all tensors in the order of their names, whatever their types.
   std::vector<TensorGroup> groups() const override { return {{"", tensors_}}; }
-  // Of __metadata__; of several files the first one's.
+  // Returns __metadata__, of several files that of the first.
   const std::map<std::string, std::string>& metadata() const;
   const std::filesystem::path& path() const { return path_; }  // of the file or index
   // Converts F32, F16, BF16 and F64 (rounded) to float. Throws Error(checkpoint) for other types.
@@ -45,8 +45,8 @@ class SafetensorsReader : public SavedTensors {
   std::vector<Place> places_;  // of each of tensors_
 };
 
-// Tells whether the path names safetensors: by its suffix, or by what a folder holds. A folder with
-// checkpoints is a run's, whatever else is in it.
+// Returns whether the path names safetensors: by its suffix, or by what a folder holds. A folder
+// with checkpoints is a run's folder, whatever else is in it.
 bool is_safetensors(const std::filesystem::path& path);
 
 }  // namespace spire

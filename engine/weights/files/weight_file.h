@@ -14,11 +14,11 @@
 
 namespace spire {
 
-// A saved state whose reader meets finite numbers only: the weights of a run that diverged would
-// spoil a run that begins with them, or answer other programs with NaN.
+// A saved state of which only finite numbers can be read: weights of a run that diverged would
+// spoil a run that starts from them, or make other programs compute NaN.
 class FiniteTensors : public SavedTensors {
  public:
-  // path: what messages call `saved`, which is kept; any thread may read if that allows it.
+  // path: what messages call `saved`. Any thread may read if `saved` allows that.
   FiniteTensors(std::filesystem::path path, std::shared_ptr<const SavedTensors> saved);
 
   std::vector<TensorGroup> groups() const override { return saved_->groups(); }
@@ -34,11 +34,11 @@ class WeightFile {
  public:
   // from: safetensors (SafetensorsReader), a checkpoint, or a run's directory, of which it takes
   // the best checkpoint, else the newest. Of a checkpoint it takes the averaged weights if there
-  // are any, as evaluations do. Throws Error(checkpoint), also for formats that it does not read,
-  // with the way to convert them.
+  // are any, as evaluations do, with adapters merged into them. Throws Error(checkpoint); for
+  // formats that it does not read the message says how to convert them.
   explicit WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged = {});
 
-  // All groups of tensors that are not in a file. path: what messages call them.
+  // Takes all groups of `tensors`, which need not be in a file. path: what messages call them.
   WeightFile(std::filesystem::path path, std::shared_ptr<const SavedTensors> tensors);
 
   const std::filesystem::path& path() const { return path_; }  // of the file or index
@@ -46,7 +46,7 @@ class WeightFile {
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::optional<size_t> find(const std::string& name) const;
 
-  // What safetensors say of themselves; empty for checkpoints.
+  // The __metadata__ of safetensors; empty for checkpoints.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // Of a checkpoint; null for other files.
   const StateMetadata* state() const { return state_ ? &*state_ : nullptr; }
@@ -54,7 +54,8 @@ class WeightFile {
   // As FiniteTensors::read().
   void read(size_t tensor, int64_t begin, std::span<float> out) const;
 
-  // The config.json beside safetensors, by which others say what their models compute.
+  // Returns the config.json beside safetensors, in which other programs say what their models
+  // compute; nullopt if there is none, and for checkpoints.
   std::optional<std::filesystem::path> config_path() const;
 
  private:

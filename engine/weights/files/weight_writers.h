@@ -17,15 +17,15 @@
 
 namespace spire {
 
-struct TensorToWrite {  // is read from its source in parts
+struct TensorToWrite {  // its values are read from their source in parts
   std::string name;
   Shape shape;
   // Copies elements [begin, begin + out.size()), row-major. Parts are asked for in order.
   std::function<void(int64_t begin, std::span<float> out)> read;
 };
 
-// Reads all of a tensor in parts of at most 8 MiB; calls take(part) for each, std::span<float> in
-// `memory`.
+// Reads all of a tensor in parts of at most 8 MiB; calls take(part) for each part, a
+// std::span<float> in `memory`, which is scratch.
 template <typename Take>
 void read_in_parts(const TensorToWrite& tensor, std::vector<float>& memory, const Take& take) {
   constexpr int64_t most = int64_t{1} << 21;
@@ -37,7 +37,7 @@ void read_in_parts(const TensorToWrite& tensor, std::vector<float>& memory, cons
   }
 }
 
-// A text that belongs to the tensors, as the config.json of Hugging Face's classes.
+// A text file to write beside the tensors, such as the config.json of Hugging Face's classes.
 struct CompanionFile {
   std::filesystem::path path;  // in their folder
   std::string text;
@@ -45,13 +45,13 @@ struct CompanionFile {
 
 struct SafetensorsOptions {
   DType dtype = DType::f32;  // f32, bf16 or f16
-  // Most bytes of tensors in a file; a larger tensor has a file of its own. 0: one file for all.
-  // Several files are NAME-00001-of-00002.safetensors and so on, and NAME.safetensors.index.json,
-  // which says where each tensor is, where `path` is NAME.safetensors.
+  // Most bytes of tensors in a file; a larger tensor has a file of its own. 0: one file for all. If
+  // `path` is NAME.safetensors, several files are NAME-00001-of-00002.safetensors and so on, and
+  // NAME.safetensors.index.json, which says where each tensor is.
   uint64_t shard_bytes = 0;
   Existing existing = Existing::keep;
   std::map<std::string, std::string> metadata = {};  // of every file, besides "format"
-  std::optional<CompanionFile> companion = {};       // left as it is where it has this text already
+  std::optional<CompanionFile> companion = {};       // stays if it has this text already
 };
 
 // Writes all of the files or none (after an error the old ones have their names again), tensor by

@@ -34,16 +34,16 @@ struct TransformerFacts {
 };
 TransformerFacts transformer_facts(const Graph& graph);
 
-// axis_order.cpp: where a model's features are pixels in the order H, W, C, which programs with
-// images in the order C, H, W number in another order.
+// axis_order.cpp: features that are the pixels of an image in the order (H, W, C). Programs with
+// images (C, H, W) number the same features in another order. PixelExtents: size of such an image.
 struct PixelExtents {
   int64_t h = 1, w = 1, c = 1;
   bool operator==(const PixelExtents&) const = default;
 };
 
-// Axes of a parameter that are such features. rows: its first axis (or its only one), columns: its
-// last one of two. Extents that leave the order as it is, of one pixel or one channel, count as
-// none.
+// Axes of a parameter that are such features. rows: its first axis (or its only one), columns: the
+// second of two axes. nullopt: no such axis, or an image of one pixel or one channel, whose order
+// is the same.
 struct FeatureOrder {
   std::optional<PixelExtents> rows, columns;
 };
@@ -53,8 +53,8 @@ struct FeatureOrder {
 // evaluation, before any pass. Throws Error(config) where images become features in another way.
 std::map<std::string, FeatureOrder> feature_orders(const Graph& graph);
 
-// Returns the part for a parameter that is a tensor of its own shape, but for the order of features
-// where the file has C, H, W.
+// Returns the part of a parameter that a file has as one tensor of the same shape, with features in
+// the order C, H, W.
 TensorPart channels_first(const std::string& name, const Shape& shape, const FeatureOrder& order);
 
 // model_facts.cpp: what a file of weights, or a config.json beside it, says of the computation,

@@ -1,5 +1,5 @@
-// Names and layouts that a model's weights have in files of others: one table for reading and for
-// writing (docs/weights.md).
+// Names and layouts that a model's weights have in files of other programs: one table for reading
+// and for writing (docs/weights.md).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -22,9 +22,9 @@ namespace spire {
 struct TensorPart {
   std::string name;  // in the file
   Shape shape;       // in the file
-  // Its elements are those of the parameter (row-major) from `begin` on. Seen as a tensor of shape
-  // `view` and transposed to `axes` (PyTorch's permute) they are in the parameter's order. No axes:
-  // they already are.
+  // Its elements are those of the parameter (row-major) from `begin` on, in another order if `axes`
+  // is not empty: seen as a tensor of shape `view`, permute(axes) (PyTorch's) brings them into the
+  // parameter's order.
   int64_t begin = 0;
   Shape view = {};
   std::vector<int> axes = {};
@@ -43,8 +43,8 @@ struct NameTable {
   std::vector<NamedParameter> parameters;  // all weights and running statistics of the model
   // Patterns of tensors of such files that compute nothing: counters, masks.
   std::vector<std::string> without_use = {};
-  std::string prefix = {};  // of names, which files of the bare model lack: "transformer."
-  // Pairs of names: where a file has the first, it must be equal to the second (a tied head).
+  std::string prefix = {};  // of names; files of the model without its head lack it: "transformer."
+  // Pairs of names: if a file has the first tensor, it must equal the second one (a tied head).
   std::vector<std::pair<std::string, std::string>> copies = {};
 };
 

@@ -14,10 +14,10 @@
 namespace spire::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys per block
-// Queries of a strip. Its scores are computed for the keys up to its last query, so a causal mask
-// wastes at most one 16 x 16 square of scores a strip.
+// Queries that are computed together, a strip. Its scores are computed for the keys up to its last
+// query, so a causal mask wastes at most one 16 x 16 square of scores per strip.
 constexpr int64_t strip = lane_count;
-constexpr int64_t rows_ahead = 8;  // that load_rows and store_rows prefetch
+constexpr int64_t rows_ahead = 8;  // load_rows and store_rows prefetch so many rows ahead
 
 // Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
@@ -46,7 +46,8 @@ struct HeadBlocks {
 
   int64_t width() const { return heads * size; }        // C
   int64_t kv_width() const { return kv_heads * size; }  // from a head's k to its v
-  // From the first element of qkv of a sample to that of a head's q, and of its k.
+  // Offsets of the first element of a head's q, and of its k, from the sample's first element of
+  // qkv.
   int64_t queries_at(int64_t head) const { return head * size; }
   int64_t keys_at(int64_t head) const { return width() + head / group * size; }
   int64_t block_floats() const { return block * padded; }  // of a block of rows of a head
@@ -57,8 +58,8 @@ struct HeadBlocks {
   int64_t seen(int64_t query) const { return causal ? query + 1 : length; }
 };
 
-// Sets to (capacity, padded) = factor * from (rows, D), whose rows are `stride` apart; zeros
-// elsewhere.
+// Copies `from` (rows, D), whose rows are `stride` apart, times `factor` to `to` (capacity,
+// padded); the rest of `to` becomes 0.
 template <typename T>
 void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float factor,
                float* to, int64_t capacity) {
@@ -72,7 +73,7 @@ void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows,
   std::fill_n(to + rows * e.padded, (capacity - rows) * e.padded, 0.0f);
 }
 
-// Sets to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
+// Copies `from` (rows, D) transposed to `to` (padded, 64); the rest of `to` becomes 0.
 template <typename T>
 void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float* to) {
   for (int64_t r = 0; r < block; r += lane_count) {
@@ -90,7 +91,7 @@ void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t ro
   }
 }
 
-// Sets to (rows, D), whose rows are `stride` apart, = factor * from (rows, padded).
+// Copies `from` (rows, padded) times `factor` to `to` (rows, D), whose rows are `stride` apart.
 template <typename T>
 void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float factor, T* to,
                 int64_t stride) {
@@ -103,18 +104,18 @@ void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float fact
   }
 }
 
-// The first `count` lanes become `number`.
+// Returns the lanes with the first `count` replaced by `number`.
 inline FloatLanes without_first(const FloatLanes& lanes, int64_t count, float number) {
   constexpr IntLanes numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   return numbers < static_cast<int>(count) ? FloatLanes{} + number : lanes;
 }
 
 struct SoftmaxRow {
-  float most, total;  // the largest score, and the sum of exponentials about it
+  float most, total;  // the largest score, and the sum of e^(score - most)
 };
 
-// In place: the first `seen` scores of a row become e^(score - most), those from there to the end
-// of the last register 0.
+// Replaces the first `seen` scores of a row by e^(score - most), and the scores after them, up to
+// the end of their last register, by 0.
 inline SoftmaxRow exponentiate(float* row, int64_t seen) {
   const int64_t last = whole_registers(seen) - lane_count, left = seen - last;
   FloatLanes tail = load_floats(row + last, lane_count);
@@ -132,15 +133,15 @@ inline SoftmaxRow exponentiate(float* row, int64_t seen) {
   return {most, sum_of(total + tail)};
 }
 
-// As exponentiate(), of a row of which the query sees only scores [first, seen): those before
-// become 0, from `from` on, a multiple of lane_count.
+// As exponentiate(), for a query that sees only the scores [first, seen) of the row: scores [from,
+// first) become 0. from: a multiple of lane_count.
 inline SoftmaxRow exponentiate_from(float* row, int64_t from, int64_t first, int64_t seen) {
   const int64_t begin = first / lane_count * lane_count, hidden = first - begin;
   std::fill(row + from, row + begin, 0.0f);
   FloatLanes lanes = load_floats(row + begin, lane_count);
   constexpr float unseen = -std::numeric_limits<float>::infinity();
   store_floats(without_first(lanes, hidden, unseen), row + begin, lane_count);
-  // They count e^-87 in the total, which is at least 1: nothing, in fp32.
+  // Each hidden score adds e^-87 to the total, which is at least 1: that changes nothing in fp32.
   SoftmaxRow result = exponentiate(row + begin, seen - begin);
   std::fill(row + begin, row + first, 0.0f);
   return result;

@@ -16,7 +16,7 @@ namespace spire::attention_cuda {
 constexpr int block = 64;          // queries or keys per block
 constexpr int largest_size = 128;  // most columns of a head
 
-// Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
+// Sizes of a run. Sizes that kernels use all the time are int, which takes half the registers.
 struct AttentionExtents {
   int64_t batch;
   int length, heads, size;  // T, H, D
@@ -48,7 +48,7 @@ struct AttentionExtents {
     if (qkv[1] >> 30 != 0 || qkv[2] >> 30 != 0) refuse_length(op, qkv);
   }
 
-  // Number of blocks of all heads of all samples, of queries and of keys.
+  // Number of blocks of queries, and of keys, over all heads and samples.
   unsigned query_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
   unsigned key_blocks() const { return static_cast<unsigned>(batch * (heads / group) * blocks); }
   SPIRE_HOST_DEVICE bool sees(int query, int key) const {
@@ -56,9 +56,9 @@ struct AttentionExtents {
   }
 };
 
-// One head of one sample, and the offsets of its first element: `packed` that of q in the packed
-// tensor, from which k lies `to_keys` on and v e.kv_width more; `plain` in (N, T, C), `row` in (N,
-// H, T).
+// One head of one sample, and the offsets of its first element: `packed` of its q in the packed
+// tensor (its k lies `to_keys` behind q, its v e.kv_width behind k), `plain` in tensors (N, T, C),
+// `row` in tensors (N, H, T).
 struct AttentionHead {
   int sample, head, to_keys;
   int64_t packed, plain, row;
@@ -72,7 +72,7 @@ struct AttentionHead {
         row(int64_t{index} * e.length) {}
 };
 
-// First keys that queries of a sample see: those of their documents.
+// The first key that each query of a sample sees: the start of the query's document, or 0.
 struct DocumentStarts {
   const int32_t* positions;  // (T) of the sample; null without documents
   int last;                  // T - 1
@@ -80,7 +80,7 @@ struct DocumentStarts {
   __device__ DocumentStarts(const AttentionExtents& e, const int32_t* all, int sample)
       : positions(all ? all + int64_t{sample} * e.length : nullptr), last(e.length - 1) {}
 
-  // Queries behind the last count as that.
+  // Returns the first key that `query` sees; a query past the last counts as the last.
   __device__ int of(int query) const {
     return static_cast<int>(first_key(positions, query < last ? query : last));
   }
@@ -94,7 +94,8 @@ struct RowView {
   float factor = 1;  // multiplies what is loaded or stored
 };
 
-// Returns `count` rows from `first` on, fewer at the end of the sequence.
+// rows_from(): `count` rows from `first` on, fewer at the end of the sequence. rows_of(): the rows
+// of block `index`.
 template <typename T>
 __device__ RowView<T> rows_from(const AttentionExtents& e, T* head, int stride, int first,
                                 int count, float factor = 1) {
@@ -121,8 +122,8 @@ struct ScoreDropout {
   int32_t key;
   int sample, head;
 
-  // Draws the bits of a tile; a thread draws 16 of a query at a time. The caller has a barrier
-  // before and after. first_key: a multiple of 16.
+  // Draws the bits of a tile; a thread draws 16 of a query at a time. The caller synchronizes the
+  // block before and after. first_key: a multiple of 16.
   template <int threads, int queries, int keys>
   __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
                        KeepBits<queries, keys>& keep) const {
@@ -184,8 +185,8 @@ struct BackwardOperands {
   }
 };
 
-// Makes a forward pass by a given CUDA kernel: one block of threads for each block of queries of a
-// head.
+// Makes the kernel of a forward pass, which launches `function` with one block of threads for each
+// block of queries of a head.
 template <typename T>
 Kernel attention_forward(void (*function)(AttentionExtents, ForwardOperands<T>), int block_threads,
                          const AttentionExtents& e, bool documents, int32_t op_id) {
@@ -201,8 +202,9 @@ Kernel attention_forward(void (*function)(AttentionExtents, ForwardOperands<T>),
   };
 }
 
-// Makes a backward pass by two given CUDA kernels, after the one that computes delta: `keys` writes
-// dk and dv, with a block of threads for each block of keys; `queries` writes dq. Workspace: delta.
+// Makes the kernel of a backward pass, which launches three CUDA kernels: one that computes delta
+// into the workspace, then `keys`, which writes dk and dv (a block of threads for each block of
+// keys), then `queries`, which writes dq.
 template <typename T>
 Kernel attention_backward(void (*keys)(AttentionExtents, BackwardOperands<T>),
                           void (*queries)(AttentionExtents, BackwardOperands<T>), int block_threads,

@@ -64,7 +64,8 @@ struct MmaTile {
   __device__ void right(int k, int n, uint32_t (&words)[4]) const {
     load_matrices(words, place(lane() / 16 * 8 + lane() % 8, lane() / 8 % 2, n, k));
   }
-  // Loads rows 16 * k to 16 * k + 15 of columns 16 * n to 16 * n + 15, transposed, likewise.
+  // Loads rows 16 * k to 16 * k + 15 of columns 16 * n to 16 * n + 15, transposed, as two right
+  // operands.
   __device__ void right_transposed(int k, int n, uint32_t (&words)[4]) const {
     load_matrices_transposed(words, place(lane() % 16, lane() / 16, k, n));
   }
@@ -101,7 +102,7 @@ struct LeftRows {
   }
 };
 
-// A lane's part of 16 rows of sums, those of its warp.
+// A lane's share of the fp32 sums of its warp's 16 rows.
 template <int columns>
 struct MmaSums {
   float at[columns / 8][4] = {};
@@ -183,7 +184,7 @@ __device__ inline bool needs_mask(const AttentionExtents& e, const DocumentStart
   return last_key >= e.length || (e.causal && last_key > first_query) ||
          starts.of(first_query + queries - 1) > first_key;
 }
-// Returns the number of keys that some query of a block sees.
+// Returns how many keys, from key 0 on, include all keys that the block's queries see.
 __device__ inline int keys_of(const AttentionExtents& e, int first_query) {
   int last = first_query + block;
   return e.causal && last < e.length ? last : e.length;
@@ -193,7 +194,7 @@ __device__ inline bool sees(const AttentionExtents& e, int query, int key, int s
   return key < e.length && (!e.causal || key <= query) && key >= start;
 }
 
-// The starts of a lane's two rows of queries.
+// The first key that each of a lane's two rows of queries sees.
 struct RowStarts {
   int at[2];
 

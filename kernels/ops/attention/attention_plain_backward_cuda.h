@@ -1,8 +1,8 @@
 // Attention backward on plain cores, in fp32, in three kernels: delta_i = dy_i . y_i; then dk and
 // dv, a block of keys going through the queries that see it; then dq, a block of queries going
 // through its keys. The last two both compute the scores again: that costs a product, but no sum
-// needs atomics, so each has one order and the bits repeat. For attention's .cu files, one
-// for each dtype, as these kernels take long to compile.
+// needs atomics, so each sum has one order and the bits repeat. For attention's .cu files, one for
+// each dtype, as these kernels take long to compile.
 #pragma once
 #include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
@@ -11,7 +11,8 @@
 
 namespace spire::attention_cuda {
 
-// p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
+// Returns keep p and ds of a query and a key. s: their score q_i . k_j / sqrt(D); product: dy_i .
+// v_j.
 struct Differentials {
   float p, ds;  // keep p, and ds
 };

@@ -5,9 +5,9 @@
 // Its gradient, where g is dy, masked by y > 0 if there is a relu:
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
 // x, residual, y (..., C) are fp32, bf16 or fp16; gamma, beta, statistics and their gradients (C)
-// are fp32. The sums are those of the n rows of one tower (one of the shares of a global batch) or,
-// with `sync`, of all towers (TowerSumOp), for which ops of their own make this tower's share. With
-// one tower both have the same bits:
+// are fp32. The sums are over the n rows of one tower (one of the shares of a global batch) or,
+// with `sync`, over all towers: one op makes each tower's sums, TowerSumOp adds them up, and the
+// next op reads the total. With one tower both give the same bits:
 //   x -> batch_norm_moments -> tower_sum -> batch_norm_sync -> y
 //   dy -> batch_norm_gradient_sums -> tower_sum -> batch_norm_sync_backward -> dx
 #pragma once
@@ -35,17 +35,18 @@ constexpr ReluMask first_mask(const BatchNormAttributes& attributes) {
   return attributes.residual ? ReluMask::from_y : ReluMask::from_x;
 }
 
-// Returns the mask of the pass that writes dx: none after from_y, as the first pass has written g.
+// Returns the mask of the pass that writes dx: none after from_y, as the first pass has stored dy
+// already masked (g).
 constexpr ReluMask second_mask(ReluMask first) {
   return first == ReluMask::from_y ? ReluMask::none : first;
 }
 
 // inputs: x, gamma, beta, running_var [, moments of all towers] [, residual]. outputs: y, mean,
 // inv_std, stat_mean = tower_weight * mean, stat_var = tower_weight * unbiased variance (sum of
-// squares / (n - 1)). The sums of the latter two over all towers update the running averages. One
-// row has no variance, and gives tower_weight * running_var in its place, which moves the average
-// nowhere. With `sync`, it emits the gradient of the whole chain: x receives all of it, the moments
-// none.
+// squares / (n - 1)). Summed over all towers, stat_mean and stat_var update the running averages. A
+// single row has no variance: stat_var is then tower_weight * running_var, which leaves the average
+// unchanged. With `sync`, gradient() emits the gradient of the whole chain: x receives all of it,
+// the moments none.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -71,8 +72,9 @@ class BatchNormMomentsOp : public Op {
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual]. With a
 // relu and a residual, mask is y, and dresidual = g is an output. With a relu alone, mask is beta:
 // the kernel computes y > 0 again from x, which saves reading y. Else there is no mask.
-// With `sync`, the first pass is BatchNormGradientSumsOp; inputs: its g where it wrote one, else
-// dy, x, gamma, mean, inv_std [, beta, with a relu alone], sums of all towers. outputs: dx.
+// With `sync`, BatchNormGradientSumsOp runs first, and this op writes dx alone. inputs: dresidual
+// of that op if it wrote one, else dy; x, gamma, mean, inv_std [, beta, with a relu alone], the
+// sums of all towers. outputs: dx.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -138,7 +140,7 @@ struct ChannelStatistics {
 };
 
 // Returns the statistics from sum = sum x and squares = sum x^2 over `rows` rows. running_var: the
-// average that stat_var goes into.
+// running average that stat_var updates.
 SPIRE_HOST_DEVICE inline ChannelStatistics channel_statistics(double sum, double squares,
                                                               double rows, float epsilon,
                                                               float tower_weight,

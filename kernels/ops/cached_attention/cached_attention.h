@@ -1,14 +1,14 @@
-// Causal attention of new positions of a text over those before them, whose keys and values lie in
-// a cache, for generation token by token. For a row at position p of its sample, and for each head
-// with its q (D) and the keys and values of its group of heads:
+// Causal attention of a text's new positions over themselves and all earlier positions, whose keys
+// and values lie in a cache: for generation token by token. For a row at position p of its sample,
+// and for each head with its q (D) and the keys and values of its group of heads:
 //   cache[p] = (k, v) of the row
 //   s_j = q . k_j / sqrt(D) for the cached positions j = 0..p
 //   y = sum_j e^(s_j) v_j / sum_j e^(s_j)
 // which is attention (attention.h) of the last rows of a longer text. qkv (N, R, (H + 2 G) D) has H
-// heads of q, then G heads of k, then G heads of v; head h reads those of h / (H / G). y is (N, R,
-// H D). positions (N, R) i32 may hold any positions in [0, window), but all earlier ones of the
-// sample must be in the cache or in the same rows. A row with a position out of range is padding:
-// nothing of it is cached, and its y is 0.
+// heads of q, then G heads of k, then G heads of v; head h of q reads head h / (H / G) of k and v.
+// y is (N, R, H D). positions (N, R) i32 may hold any positions in [0, window), but all earlier
+// ones of the sample must be in the cache or in the same rows. A row with a position out of range
+// is padding: nothing of it is cached, and its y is 0.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -49,7 +49,7 @@ class KeyValueCache {
 struct CachedAttentionAttributes {
   int64_t heads = 1, kv_heads = 1;  // H and G, which divides H
   int64_t window = 1;               // most positions of a text
-  int layer = 0;                    // of the cache: each attention of a model has its own
+  int layer = 0;                    // in the cache: each attention of a model has its own
   KeyValueCache* cache = nullptr;   // outlives the op's kernels; allocated before they run
 };
 

@@ -1,6 +1,6 @@
 // Ops that join tensors along an axis, cut out a slice, or append channels of zeros. The gradient
-// of concat is a slice for each input; that of a slice is dy surrounded by zeros; that of the
-// padding is the slice of the first channels. All copy elements unchanged.
+// of concat is a slice for each input, the gradient of a slice is dy surrounded by zeros, the
+// gradient of the padding is the slice of the first channels. All copy elements unchanged.
 #pragma once
 #include <spire/op.h>
 

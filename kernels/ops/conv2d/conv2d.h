@@ -68,7 +68,7 @@ struct ConvTranspose2dAttributes {
   Extent2d dilation{1, 1};
   int64_t groups = 1;
 
-  Conv2dAttributes convolution() const {  // that takes y to the shape of x
+  Conv2dAttributes convolution() const {  // the one that maps y to x
     return {.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
   }
 };

@@ -54,8 +54,8 @@ class DistillationBackwardOp : public OpWith<DistillationAttributes> {
 struct SoftenedPair {
   float inverse;  // 1 / T
 
-  // The sums over a row from which its divergence follows: of e^x, of e^z, and of e^z (z - x), each
-  // about the row's largest.
+  // The sums over a row from which its divergence follows: of e^x, of e^z, and of e^z (z - x),
+  // where the row's largest x and largest z are subtracted first.
   struct Sums {
     double x = 0, z = 0, difference = 0;
   };

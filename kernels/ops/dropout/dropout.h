@@ -39,8 +39,8 @@ class DropoutBackwardOp : public OpWith<DropoutAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// Returns the key by which an op of this id draws: the id. Throws Error(config) if it is above
-// 2^16 - 1, of which the stream of another step's op would be the same.
+// Returns the key by which an op of this id draws: the id. Throws Error(config) for an id above
+// 2^16 - 1, as its random stream would be that of another op in another step.
 int32_t dropout_key(const Op& op, int op_id);
 
 // Returns the random stream of a row. Element i is kept if its bits(i) >= dropout_threshold(rate).

@@ -150,7 +150,7 @@ struct Affine {
   }
 };
 
-// 0 below e^-87 and infinity above e^88.
+// Its value is 0 for x < -87 and infinity for x > 88.
 struct Exp {
   template <typename V>
   SPIRE_HOST_DEVICE V value(V x) const {

@@ -1,5 +1,5 @@
-// Elementwise ops on a GPU, from the functor that the op's header has: a thread maps a pack of
-// elements. For the .cu files that list the ops.
+// Makes the CUDA kernels of elementwise ops from the functors in the ops' headers (with_functor());
+// a thread maps a pack of elements. For the .cu files that list the ops.
 #pragma once
 #include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
@@ -7,7 +7,7 @@
 
 namespace spire {
 
-// Tensors have one dtype, but for those of cast.
+// All tensors of an op have one dtype, except those of cast.
 template <typename SomeOp>
 Kernel make_cuda(const SomeOp& op, const KernelRequest& request) {
   return with_functor(op, [&](auto f) {

@@ -1,6 +1,6 @@
-// Softmax cross entropy whose bits depend on a row's logits and label alone (precision: exact): one
-// function computes a row, in fp64 and in the order of its classes, on every processor. Losses are
-// rounded to multiples of 2^-30, so their sum has no order. softmax_cross_entropy.h has the
+// Softmax cross entropy of precision: exact. The bits of a row depend only on its logits and label:
+// one function computes a row, in fp64 and in the order of its classes, on every processor. Losses
+// are rounded to multiples of 2^-30, so their sum has no order. softmax_cross_entropy.h has the
 // formulas; here a sample has one row, each row a label, and there is no z-loss.
 #pragma once
 #include "kernels/exact_grid.h"
@@ -36,7 +36,7 @@ struct ExactLoss {
   }
 };
 
-// A row of logits: its largest, and the sum of exponentials about it.
+// A row of logits with its largest logit, and the sum of e^(logit - largest).
 class ExactSoftmaxRow {
  public:
   SPIRE_HOST_DEVICE ExactSoftmaxRow(const float* x, int64_t classes) : x_(x), classes_(classes) {

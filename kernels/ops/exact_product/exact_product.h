@@ -4,9 +4,9 @@
 // sum over samples the same bits for any split of the samples.
 //   y = x * w + b    dx = dy * w    dw = x * dy    db = sum dy    (conv2d.h has the indices)
 // x (N, H, W, C) and y (N, OH, OW, O) fp32, w (O, C, KH, KW), b (O) fp32 parameters; or x (N, C), y
-// (N, O), w (O, C), a dense layer, as images of one pixel. y and dx have a grid for each sample and
-// one for w. dw and db have one for all samples of the global batch, which exact_range and
-// tower_sum find; their fp64 sums over this tower are added up by another tower_sum, and
+// (N, O), w (O, C), a dense layer, as images of one pixel. For y and dx there is a grid for each
+// sample, and one for w. For dw and db there is one grid for all samples of the global batch, which
+// exact_range and a tower_sum find. Another tower_sum adds up the fp64 sums of all towers, and
 // exact_gradient rounds the total.
 #pragma once
 #include <spire/op.h>
@@ -66,13 +66,14 @@ class ExactProductBackwardWeightsOp : public OpWith<ExactProductAttributes> {
   Shape w_;
 };
 
-// Shapes of images and filters; those of dense layers as images of one pixel.
+// Return x as (N, H, W, C) and w as (O, C, KH, KW). Those of a dense layer become images and
+// filters of one pixel.
 Shape as_image(const Shape& x);
 Shape as_filter(const Shape& w);
 
-// Pixels of `in` that a row of a matrix of patches has: a row for each pixel of `out` in each
-// sample, a column for each tap of the window and channel. The windows of a convolution read x;
-// transposed, those of its data gradient read dy.
+// Which pixels of `in` form the matrix of patches (im2col): it has a row for each pixel of `out` in
+// each sample, and a column for each tap of the window and channel. For a convolution `in` is x;
+// for its data gradient `in` is dy, and `transposed` is true.
 struct Patches {
   Extent2d in, out;
   Window window;
@@ -84,7 +85,8 @@ struct Patches {
   SPIRE_HOST_DEVICE int64_t columns() const { return taps() * channels; }
   SPIRE_HOST_DEVICE int64_t sample_size() const { return in.h * in.w * channels; }
 
-  // Returns the pixel, a row of channels in its sample, that a tap reads; -1: none.
+  // Returns the index in its sample of the pixel that a tap of a row reads; -1: none, which counts
+  // as 0.
   SPIRE_HOST_DEVICE int64_t pixel(int64_t row, int64_t tap) const {
     const auto& [kernel, stride, padding, dilation] = window;
     int64_t h = along(row / out.w, tap / kernel.w, stride.h, padding.h, dilation.h, in.h);
@@ -107,7 +109,7 @@ struct Patches {
 Patches patches_of(const ExactProductAttributes& attributes, const Shape& in, const Shape& out,
                    const Shape& w, bool transposed);
 
-// Where w (O, C, KH, KW) has the weight by which a column of patches counts in result `n`.
+// Index in w (O, C, KH, KW) of the weight that multiplies a column of patches in result `n`.
 struct FilterIndex {
   int64_t outputs, inputs, taps;  // O, C, KH KW
   bool transposed;                // columns are (tap, o), results c; else (tap, c) and o
@@ -126,10 +128,10 @@ inline FilterIndex filter_index(const Shape& w, bool transposed) {
   return {w[0], w[1], w[2] * w[3], transposed};
 }
 
-// The exponents of the largest magnitudes of tensors, as flags that tower_sum can add up: the
-// highest flag that is not 0 then is that of all towers (highest_exponent() in exact_grid.h).
-// inputs: K tensors, fp32. outputs: flags (K * 256) f64, 0 or 1; of each tensor the highest that is
-// 1 is that of its largest magnitude. Others may be 1, too.
+// Finds the exponent of the largest magnitude of each tensor, as flags that tower_sum can add up:
+// in the sum the highest flag that is not 0 is the exponent over all towers (highest_exponent() in
+// exact_grid.h). inputs: K tensors, fp32. outputs: flags (K * 256) f64, 0 or 1. A tensor's highest
+// flag that is 1 is the exponent of its largest magnitude; lower flags may be 1, too.
 class ExactRangeOp : public Op {
  public:
   std::string_view name() const override { return "exact_range"; }
@@ -157,7 +159,7 @@ class ExactGradientOp : public Op {
   bool bias_;
 };
 
-// Moves and rounds the totals of one parameter's entries.
+// How ExactGradientOp makes the entries of dw and db from the totals.
 struct ExactGradient {
   int64_t outputs, inputs, taps;  // O, C, KH KW
 

@@ -6,7 +6,7 @@
 //   embedding: y[.., c] = table[ids[..], c], rows of a table by id
 //              dtable[v, c] = sum over all positions with ids[..] = v of dy[.., c]
 // ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32, bf16 or fp16; ids outside [0, V) are
-// as indices outside the axis.
+// treated as indices outside the axis.
 #pragma once
 #include <spire/op.h>
 
@@ -44,7 +44,8 @@ struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: ids, table. outputs: y. dtable is added in place to that of the table's other uses.
+// inputs: ids, table. outputs: y. gradient() adds dtable in place to the gradient of the table's
+// other uses.
 class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
   using OpWith::OpWith;

@@ -1,7 +1,7 @@
-// Ops on class labels, none of which has a gradient. One-hot rows: zeros with a one, or the class's
-// weight, at the label; a label outside [0, classes) gives NaN. Exact matches: whether a model of
-// labels, of which a sample has none or several, finds all of them right: label k is found where
-// output k is above 0.
+// Ops on class labels, without gradients. one_hot: rows of zeros with 1, or the class's weight, at
+// the label; a label outside [0, classes) makes the row NaN. exact_match: for samples with any
+// number of labels, whether a model predicts all of them right; it predicts label k if output k is
+// above 0.
 #pragma once
 #include <vector>
 
@@ -24,16 +24,16 @@ class OneHotOp : public OpWith<OneHotAttributes> {
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
-// inputs: outputs (N, K) fp32, bf16 or fp16; labels (N, K) f32, there if above 1/2. outputs: (N)
-// f32, 1 for a sample all of whose K labels are right, else 0; NaN if an output is NaN. No
-// gradient.
+// inputs: outputs (N, K) fp32, bf16 or fp16; labels (N, K) f32, where above 1/2 means that the
+// sample has the label. outputs: (N) f32, 1 for a sample all of whose K labels are right, else 0;
+// NaN if an output is NaN. No gradient.
 class ExactMatchOp : public Op {
  public:
   std::string_view name() const override { return "exact_match"; }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
-// Of one sample.
+// Returns the output of ExactMatchOp for one sample. outputs, labels: (count).
 template <typename T>
 SPIRE_HOST_DEVICE float exact_match(const T* outputs, const float* labels, int64_t count) {
   bool match = true;

@@ -1,12 +1,13 @@
-// Recurrent layers over sequences, behind the product of their inputs: LSTM (Hochreiter,
-// Schmidhuber, "Long short-term memory", 1997, with forget gates) and GRU (Cho et al. 2014, in the
-// form of PyTorch and cuDNN, which resets behind the product). With h_-1 = c_-1 = 0, for each step
-// t of a sample, a = W h_t-1 + b and the input's share x_t, in PyTorch's order of gates:
+// Recurrent layers over sequences, after the dense layer that makes x from the inputs: LSTM
+// (Hochreiter, Schmidhuber, "Long short-term memory", 1997, with forget gates) and GRU (Cho et al.
+// 2014, in the form of PyTorch and cuDNN, which applies the reset gate after the product). With
+// h_-1 = c_-1 = 0, for each step t of a sample, a = W h_t-1 + b and the input's share x_t, in
+// PyTorch's order of gates:
 //   LSTM  i, f, o = sigmoid(x + a), g = tanh(x + a)    c_t = f c_t-1 + i g    h_t = o tanh(c_t)
 //   GRU   r, z = sigmoid(x + a), n = tanh(x_n + r a_n)                  h_t = (1 - z) n + z h_t-1
 // x (N, T, G H) and y = h (N, T, H) are fp32, bf16 or fp16; w (G H, H) and b (G H) are fp32
 // parameters; G is 4 (i, f, g, o) for an LSTM and 3 (r, z, n) for a GRU. Computed in fp32; h_t-1 is
-// read as y has it. Gradients run back through all steps (backpropagation through time).
+// read from y, in y's dtype. Gradients run back through all steps (backpropagation through time).
 #pragma once
 #include <spire/op.h>
 
@@ -16,7 +17,7 @@ namespace spire {
 
 enum class RecurrentCell : uint8_t { lstm, gru };
 
-// Gates of a cell, and numbers that the backward reads for each unit and step (the cells below).
+// Gates of a cell (G), and numbers that the forward saves for the backward per unit and step (S).
 constexpr int64_t gates_of(RecurrentCell cell) {
   return cell == RecurrentCell::lstm ? 4 : 3;
 }
@@ -39,8 +40,9 @@ class RecurrentOp : public OpWith<RecurrentAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, y, saved, w. outputs: dx, the gradient da of a (both as x), and y one step earlier
-// (N, T, H), zeros in the first: the gradients of w and b are those of a dense layer of these two.
+// inputs: dy, y, saved, w. outputs: dx, the gradient da of a (both like x), and y shifted by one
+// step (N, T, H), with zeros in the first step: the gradients of w and b are those of a dense layer
+// with this input and da as dy.
 class RecurrentBackwardOp : public OpWith<RecurrentAttributes> {
  public:
   using OpWith::OpWith;
@@ -65,8 +67,7 @@ struct CellState {
   float h = 0, c = 0;
 };
 
-// Gradients of what a unit reads: of the state before, apart from what reaches it through W, of x
-// and of a.
+// Gradients of what a unit reads: of the state before (without the part through W), of x and of a.
 template <int gates>
 struct CellGradients {
   CellState before;
@@ -76,7 +77,7 @@ struct CellGradients {
 struct LstmCell {
   static constexpr int gates = 4, saved = 5;  // i, f, g, o, and c behind them
 
-  // x, a, keep: of the gates of one unit. Returns h_t.
+  // x, a: of the gates of one unit. keep: receives what the backward reads. Returns h_t.
   SPIRE_HOST_DEVICE static float forward(const float (&x)[gates], const float (&a)[gates],
                                          const CellState& before, float (&keep)[saved]) {
     keep[0] = logistic(x[0] + a[0]);
@@ -89,7 +90,7 @@ struct LstmCell {
 
   SPIRE_HOST_DEVICE static float cell(const float (&kept)[saved]) { return kept[4]; }
 
-  // gradient: of h_t, and of c_t by the step behind.
+  // gradient: of h_t, and the part of c_t's gradient that comes from step t + 1.
   SPIRE_HOST_DEVICE static CellGradients<gates> backward(const float (&kept)[saved],
                                                          const CellState& before,
                                                          const CellState& gradient) {

@@ -104,8 +104,8 @@ class MeanLossBackwardOp : public Op {
   bool may_overwrite(int) const override { return true; }
 };
 
-// Returns N / elements for an input (N, ...), the share of an element in the mean over a sample's:
-// 1 / F, also for no rows.
+// Returns 1 / F, the weight of an element in the mean over its sample, for an input (N, ...) with F
+// elements per sample; 1 if there are no rows.
 inline double sample_share(const TensorSpec& spec) {
   int64_t rows = spec.shape[0], elements = spec.shape.elements();
   return static_cast<double>(rows > 1 ? rows : 1) /

@@ -31,7 +31,8 @@ struct ResizeAxis {
   // The first position whose first tap's source is `source` or more; `to` if there is none.
   SPIRE_HOST_DEVICE int64_t first_from(int64_t source) const;
 };
-// taps[i]: the sources of position i of one axis, in ascending order.
+// ResizeTaps[i]: the sources of position i of one axis, in ascending order. transposed(): for each
+// of `from` sources, the positions that read it.
 using ResizeTaps = std::vector<std::vector<ResizeTap>>;
 ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from);

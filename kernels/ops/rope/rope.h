@@ -3,9 +3,9 @@
 // 2 and column i + D / 2 are a pair (a, b), which turns by the angle of its position t:
 //   angle = t theta^(-2 i / D)
 //   a' = a cos(angle) - b sin(angle)    b' = b cos(angle) + a sin(angle)
-// Columns behind these heads stay as they are. Halves of a head in place of neighbours are the
-// layout of Hugging Face's models. The gradient turns back. x, y (N, T, C) are fp32, bf16 or fp16;
-// angles are computed in fp64, the rest in fp32. Positions are 0 to T - 1, or given for each row.
+// Columns behind these heads stay as they are. (Hugging Face's models pair columns this way; the
+// paper pairs neighbours.) The gradient turns back. x, y (N, T, C) are fp32, bf16 or fp16; angles
+// are computed in fp64, the rest in fp32. Positions are 0 to T - 1, or given for each row.
 #pragma once
 #include <cmath>
 #include <cstdint>

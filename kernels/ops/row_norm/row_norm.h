@@ -3,9 +3,9 @@
 // Normalization", 2019), which has mean = 0 and beta = 0:
 //   rstd = 1 / sqrt(sum (x - mean)^2 / C + epsilon)    xhat = (x - mean) rstd
 //   y = gamma xhat + beta    dx = rstd (g - mean(g) - xhat mean(g xhat)), g = gamma dy
-// and over all rows dgamma = sum dy xhat, dbeta = sum dy; mean(g) counts for layer normalization
-// alone. x, y (.., C) are fp32, bf16 or fp16, in M rows; gamma, beta (C), mean, rstd (M) and the
-// computation are fp32.
+// and over all rows dgamma = sum dy xhat, dbeta = sum dy; RMS normalization has no term mean(g). x,
+// y (.., C) are fp32, bf16 or fp16, in M rows; gamma, beta (C), mean, rstd (M) and the computation
+// are fp32.
 #pragma once
 #include <spire/op.h>
 

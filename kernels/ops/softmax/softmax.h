@@ -39,8 +39,8 @@ class SoftmaxBackwardOp : public OpWith<SoftmaxAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// The formulas of one element. row_term() and total are of its row: 1 / s or
-// ln s, and the sum of term() over the row.
+// The formulas of one element. row: row_term(s) of its row, 1 / s or ln s. total: the sum of term()
+// over its row.
 struct PlainSoftmax {
   SPIRE_HOST_DEVICE static float row_term(double sum) { return static_cast<float>(1 / sum); }
   SPIRE_HOST_DEVICE static float value(float shifted, float row) {

@@ -2,15 +2,14 @@
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
 //   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
-// Both count `weight` times.
-// With a weight z of the z-loss (Chowdhery et al., "PaLM", 2022) loss has z logsumexp^2 besides,
-// and e^(x_c - logsumexp) in dx_c the factor 1 + 2 z logsumexp. A sample has R rows, whose mean is
-// its loss. In the mixed form (Zhang et al., "mixup", 2018) a row has two labels, l and o: t_c has
-// m [c == l] + (1 - m) [c == o] instead of [c == l], with m the mix of its sample. logits (N R, C)
-// are fp32, bf16 or fp16, the computation is in fp32; labels, other_labels (N R) i32, mix (N) f32.
-// A label outside [0, C), or a mix outside [0, 1], makes the loss NaN. With `unlabelled` rows,
-// those of label -1, a sample's loss is the mean of its V labelled rows, 0 if it has none: they
-// count R / V times, unlabelled ones not at all.
+// Loss and gradient are multiplied by `weight`. The z-loss (Chowdhery et al., "PaLM", 2022) with
+// weight z adds z logsumexp^2 to the loss and multiplies e^(x_c - logsumexp) in dx_c by 1 + 2 z
+// logsumexp. A sample has R rows, whose mean is its loss. In the mixed form (Zhang et al., "mixup",
+// 2018) a row has two labels, l and o: t_c has m [c == l] + (1 - m) [c == o] instead of [c == l],
+// with m the mix of its sample. logits (N R, C) are fp32, bf16 or fp16, the computation is in fp32;
+// labels, other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1],
+// makes the loss NaN. If `unlabelled`, rows of label -1 are left out: a sample's loss is the mean
+// of its V labelled rows, each of which then weighs R / V, and 0 if V = 0.
 #pragma once
 #include <span>
 
@@ -34,8 +33,8 @@ struct SoftmaxCrossEntropyAttributes {
 };
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
-// correct (1) f64, the number of rows / R in which the first of the largest logits is that of the
-// label (of the heavier label); logsumexp (N R) f32. The backward pass starts here.
+// correct (1) f64, 1 / R times the number of rows whose largest logit (the first of equal ones) is
+// that of the label, or of the heavier label; logsumexp (N R) f32. The backward pass starts here.
 class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;
@@ -60,7 +59,7 @@ struct LabelTarget {
   int32_t labels[2];
   float weights[2];
   int count;                // 1 or 2; 0 if a label or the mix is out of range
-  bool unlabelled = false;  // the row counts nowhere
+  bool unlabelled = false;  // the row is left out
 
   SPIRE_HOST_DEVICE int32_t heavier() const {
     return count == 2 && weights[1] > weights[0] ? labels[1] : labels[0];
@@ -68,6 +67,7 @@ struct LabelTarget {
 };
 
 // Reads the targets of rows from the inputs labels and, in the mixed form, other_labels and mix.
+// other: index of other_labels among the inputs, which mix follows.
 class LabelTargets {
  public:
   LabelTargets(const SoftmaxCrossEntropyAttributes& attributes, int64_t classes,
@@ -105,7 +105,7 @@ class LabelTargets {
   const float* mix_ = nullptr;
 };
 
-// How often each labelled row of a sample counts, R / V, for all samples of a batch.
+// The weight R / V of each labelled row of a sample, for all samples of a batch.
 class SampleWeights {
  public:
   // weights: (N); null if no row may be unlabelled.

@@ -16,33 +16,35 @@ struct ProductSize {
 
 struct CeilingOptions {
   std::vector<ProductSize> products;  // the fastest counts
-  int64_t device_threads = 1;         // of a device that is a CPU
+  int64_t device_threads = 1;         // of a CPU device
   int64_t copy_bytes = 0;             // of one array, all devices' parts together
   int64_t sum_floats = 0;             // of each device's buffer
-  BucketConfig bucket;                // such a buffer is reduced in these buckets
+  BucketConfig bucket;                // sizes of the buckets in which the buffer is reduced
   bool tf32 = false;                  // GPUs: fp32 products in TF32, as CudaConfig::tf32
   Repeats repeats;
 };
 
-// Large enough to measure this machine: the two arrays of a copy take twice the last-level cache,
-// or 2 GiB of a GPU, but at most a quarter of the free memory. Threads of a CPU device (1 where the
-// config has no tower_threads), buckets and TF32 are the config's. Measuring takes about 3 s.
+// Returns sizes that are large enough to measure this machine: the two arrays of a copy take twice
+// the last-level cache, or 2 GiB of a GPU, but at most a quarter of the free memory. Threads of a
+// CPU device (1 where the config has no tower_threads), buckets and TF32 are the config's.
+// Measuring takes about 3 s.
 CeilingOptions default_ceiling_options(Kind kind, int64_t devices, const RunConfig& config);
 
-// Measures, each quantity by its fastest round. Frees all memory before it returns. All threads of
-// a CPU device multiply and copy; one of them adds, as in a run. A precision that the devices lack
-// is 0, as is the all-reduce of one device. Throws Error(device) for fewer GPUs than `devices`,
-// Error(out_of_memory).
+// Measures the ceilings; each quantity counts by its fastest round. Frees all memory before it
+// returns. All threads of a CPU device multiply and copy; one of them adds, as in a run. A
+// precision that the devices lack is 0, as is the all-reduce of one device. Throws Error(device)
+// for fewer GPUs than `devices`, Error(out_of_memory).
 //
 // copy_bytes_per_s counts bytes read and bytes written. all_reduce_bytes_per_s is 2 (n - 1) / n
 // times the bytes of a buffer, per second ("busbw" of nccl-tests, doc/PERFORMANCE.md): between
 // lanes that read each other's memory on CPUs, by NCCL between GPUs.
 Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& options);
 
-// Returns the roofline of a share of the devices: of one of them, or of one of its lanes.
+// Returns the roofline of a share of the devices together: share is 1 / devices for one device, and
+// 1 / (devices * lanes) for one of its lanes.
 Roofline roofline_of(const Ceilings& ceilings, double share);
 
-// The parts. Each is of all devices of the team together.
+// The parts of measure_ceilings(). Each returns the rate of all devices of the team together.
 double product_flops_per_s(DeviceTeam& team, DType dtype, const CeilingOptions& options);
 double copy_bytes_per_s(DeviceTeam& team, const CeilingOptions& options);
 double all_reduce_bytes_per_s(DeviceTeam& team, const CeilingOptions& options);

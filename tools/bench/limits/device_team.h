@@ -38,11 +38,11 @@ class DeviceTeam {
   // Calls body(lane) on all lanes at once; returns when the devices' work is done, too.
   void run(const std::function<void(int lane)>& body);
 
-  // Returns the seconds of body(lane) on all lanes at once, from the start of the first to the end
-  // of the last.
+  // Returns the seconds of one call of body(lane) on all lanes at once, in the fastest round: from
+  // the start of the first lane to the end of the last.
   double best_seconds(const Repeats& repeats, const std::function<void(int lane)>& body);
-  // The same for work that begins with a call of begin() on the leading thread. Each call is a
-  // round of its own.
+  // The same for work that begins with a call of begin() on the leading thread. A round calls
+  // begin() and body() once.
   double best_seconds(const Repeats& repeats, const std::function<void()>& begin,
                       const std::function<void(int lane)>& body);
 

@@ -51,17 +51,18 @@ struct CommunicationModel {
   double gamma = 0;  // seconds to add a byte to another
   RunConfig::Strategy strategy = RunConfig::Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  int64_t devices_per_member = 1;  // these read each other's memory
+  int64_t devices_per_member = 1;  // devices of a member read each other's memory
   bool overlaps = true;            // false: exchanges take the cores that backward runs on
 };
 
-// Returns the time of a bucket of gradients on the exchange thread, which goes on during backward.
+// Returns the time that the exchange thread takes to reduce a bucket of gradients, while backward
+// goes on.
 // invariant: reduce-scatter by messages, sum of the own shard, then
 //   parameter_device: gather to one member    mirrored: all-gather    sharded: nothing
 // native: the quicker of ring and tree, whatever the strategy.
 double bucket_seconds(const CommunicationModel& model, int64_t members, double bytes);
 
-// Returns the time to send new weights to all members after the update, which nothing hides:
+// Returns the time to send new weights to all members after the update; no other work hides it:
 //   parameter_device: scatter and all-gather    mirrored: nothing    sharded: all-gather
 double publish_seconds(const CommunicationModel& model, int64_t members, double bytes);
 

@@ -15,22 +15,22 @@
 
 namespace spire {
 
-// Returns gamma: an addition reads two floats and writes one, at the copy bandwidth of one
-// thread or GPU.
+// Returns gamma, the seconds to add a byte to another on one CPU thread or GPU: an addition reads
+// two floats and writes one, at the copy bandwidth.
 double gamma_of(const Ceilings& ceilings);
 
 struct PredictedPoint {
   Scaling scaling = Scaling::strong;
   int64_t devices = 1, towers = 1;
   double samples_per_s = 0;
-  double efficiency = 0;       // speed a device, of that of one device
+  double efficiency = 0;       // speed per device / speed of one device
   double exposed_seconds = 0;  // of a step: exchanges that backward does not hide
   double step_seconds = 0;
-  std::string error = {};  // why the run cannot have as many devices; empty otherwise
+  std::string error = {};  // why the run cannot have so many devices; empty: it can
 };
 
-// Returns the time after the end of a tower's backward of `backward` seconds until all its buckets
-// are reduced over `members`, with the lanes' own shares of the sums.
+// Returns the seconds from the end of a tower's backward, which takes `backward` seconds, until all
+// buckets are reduced over `members`, including the lanes' own shares of the sums.
 double exposed_reduction(const StepProfile& profile, const CommunicationModel& model,
                          int64_t members, double backward);
 
@@ -42,9 +42,10 @@ PredictedPoint predict(const StepProfile& profile, const CommunicationModel& mod
 std::string to_text(const StepProfile& profile, const CommunicationModel& model,
                     const std::vector<PredictedPoint>& points);
 
-// Returns a table of the model's speed beside the measured one, for each measured point on several
-// CPU devices with the profile's precision, strategy and towers: "model : measured". model: of that
-// strategy, its link between the processes of this host; a process is a member of all its devices.
+// Returns a table with the model's speed and the measured one ("model : measured") for each
+// measured point on several CPU devices with the profile's precision, strategy and towers. model:
+// has the profile's strategy, and as its link the one between processes of this host. A process,
+// with all its devices, is one member.
 std::string compare_with_measured(const StepProfile& profile, CommunicationModel model,
                                   std::span<const Point> points);
 

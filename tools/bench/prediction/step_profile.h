@@ -30,9 +30,9 @@ struct StepProfile {
 };
 
 // Builds the graph of the benchmark's model, without training it, and computes buckets and ready
-// shares from the roofline of one device. config: the benchmark's, see config_of(). Throws
-// Error(config) if the variant has more than one device or no time of backward, and what train()
-// throws for a config.
+// shares from the roofline of one device. config: the benchmark's; config_of() makes the variant's
+// of it. Throws Error(config) if the variant has more than one device or no time of backward, and
+// what train() throws for a config.
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings);
 

@@ -11,7 +11,7 @@ namespace spire {
 
 struct SpeedRatio {
   double medians = 0;
-  double smallest = 0, largest = 0;  // over all pairs of a round of either report
+  double smallest = 0, largest = 0;  // over all pairs of one round of each report
 };
 
 // Ratios of the second report to the first for one variant; speeds are samples/s.

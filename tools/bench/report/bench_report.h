@@ -12,8 +12,8 @@
 
 namespace spire {
 
-// strong: the towers of the run stay, so each count of devices trains the same bits. weak: towers
-// grow with the devices.
+// strong: the number of towers is fixed, so each count of devices trains the same bits. weak: the
+// number of towers grows with the devices.
 enum class Scaling { strong, weak };
 enum class Kind { cpu, cuda };
 
@@ -66,7 +66,7 @@ double flops_per_s(const Ceilings& ceilings, RunConfig::Precision precision);
 struct Point {
   Variant variant;
   std::vector<Measurement> rounds;  // empty if it could not run
-  std::string error;                // why; empty otherwise
+  std::string error;                // why it could not run; empty: it ran
 };
 
 struct Machine {
@@ -99,7 +99,7 @@ struct BenchReport {
 struct PointFigures {
   double samples_per_s = 0;          // median over rounds
   double slowest = 0, fastest = 0;   // samples/s of the slowest and of the fastest round
-  std::optional<double> efficiency;  // speed a device, of that of one device; none without that
+  std::optional<double> efficiency;  // speed per device / speed of one device, if known
   double flops_per_s = 0;
   std::optional<double> ceiling_share;  // of the products' ceiling for this precision
   std::optional<double> joules_per_sample;
@@ -111,7 +111,7 @@ struct PointFigures {
 
 PointFigures figures_of(const BenchReport& report, const Point& point);
 
-// Bytes of the round that took most, for each amount by itself.
+// The largest amounts over all rounds, each by itself, in bytes.
 struct PointMemory {
   int64_t rss = 0;
   MemoryOfKinds peak, planned;
@@ -119,7 +119,7 @@ struct PointMemory {
 PointMemory memory_of(const Point& point);
 int64_t total_bytes(const MemoryOfKinds& memory);
 
-// Returns the mean of the two values in the middle if their number is even. Throws
+// Returns the median: of an even number of values the mean of the two in the middle. Throws
 // Error(unexpected) if there are none.
 double median(std::vector<double> values);
 std::vector<double> speeds_of(const Point& point);  // samples/s of each round

@@ -25,7 +25,7 @@ std::string if_known(const std::optional<double>& value, Text text) {
   return value ? text(*value) : "-";
 }
 
-// Each table has a heading and, but for ceilings, one row per point, in the report's order. The
+// Each table except `ceilings` has a heading and one row per point, in the report's order. The
 // first variant_columns cells of a row name the variant. A figure that is not known is "-"; the row
 // of a point that failed has one more cell, "failed".
 inline constexpr size_t variant_columns = 6;

@@ -1,4 +1,4 @@
-// Energy of a stretch of work: what the processors' and GPUs' own counters add up meanwhile.
+// Energy of a piece of work, from the processors' and GPUs' own counters.
 #pragma once
 #include <filesystem>
 #include <optional>

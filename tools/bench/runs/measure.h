@@ -16,7 +16,7 @@ struct MeasureOptions {
   int64_t steps = 1;                                   // timed
   int64_t warmup = 1;                                  // steps before them, at least 1
   std::chrono::steady_clock::time_point started = {};  // of this process
-  // As RunOptions has it: for a process without a world.
+  // RunOptions::on_exit_timeout, for a process without a world.
   std::function<void(const Failure&)> on_exit_timeout = {};
 };
 

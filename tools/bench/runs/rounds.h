@@ -13,13 +13,13 @@ namespace spire {
 
 struct RoundOptions {
   int64_t rounds = 3;
-  std::optional<int64_t> steps = {};  // timed steps; none: as many as take `seconds` (see trial)
+  std::optional<int64_t> steps = {};  // timed steps; none: as many as take `seconds`
   int64_t warmup = 3;                 // steps before them
   double seconds = 5;
 };
 
-// Runs warmup + steps steps of a variant in processes of its own. Throws Error: interrupted where
-// the user stops the benchmark, another category where the variant fails.
+// Runs warmup + steps steps of a variant in processes of its own. Throws Error(interrupted) if the
+// user stops the benchmark, an Error of another category if the variant fails.
 using RunVariant = std::function<Measurement(const Variant&, int64_t steps, int64_t warmup)>;
 using LogLine = std::function<void(const std::string&)>;  // gets one line
 

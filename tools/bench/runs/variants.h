@@ -32,19 +32,21 @@ struct VariantRequest {
   std::vector<Scaling> scaling = {Scaling::strong, Scaling::weak};
   std::vector<RunConfig::Precision> precisions = {};  // default: the config's
   std::vector<RunConfig::Strategy> strategies = {};   // default: the config's
-  std::vector<int64_t> processes = {1};               // of each count that it divides
+  std::vector<int64_t> processes = {1};               // each for the counts of devices it divides
   int64_t towers_per_device = 1;                      // weak scaling
 };
 
 // Returns the variants in the order of scaling, precision, strategy, processes and counts. Strong:
-// the config's towers, else as many as the largest count. Weak: towers_per_device for each device.
-// Throws Error(config) for counts above what is there, fewer towers than devices, processes that
-// divide no count, fp16 on CPUs, and a global_batch without towers.
+// the config's towers, else as many as the largest count; left out beside weak scaling if the
+// config has fewer towers than devices. Weak: towers_per_device for each device. Throws
+// Error(config) for counts above what is there, fewer towers than devices, processes that divide no
+// count, fp16 on CPUs, batch_size auto, and a global_batch without towers; Error(device) if there
+// is no GPU.
 std::vector<Variant> make_variants(const VariantRequest& request, const RunConfig& config,
                                    const BenchDevices& devices);
 
-// Returns the config of a variant's run, for each of its processes. They may use variant_cores() or
-// see variant_gpus() alone. batch_size is the same for all variants.
+// Returns the config of each process of a variant's run. The processes may use only
+// variant_cores(), or see only variant_gpus(). batch_size is the same for all variants.
 RunConfig config_of(const Variant& variant, const RunConfig& config);
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices);  // empty: all
 std::string variant_gpus(const Variant& variant, const BenchDevices& devices);        // "uuid,uuid"

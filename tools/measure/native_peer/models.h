@@ -1,4 +1,4 @@
-// The comparison's mlp and cnn on libtorch; layers, order and shapes are those of
+// The mlp and cnn of the comparison with PyTorch, on libtorch; layers, order and shapes are as in
 // tools/measure/peer_models.py.
 #pragma once
 
