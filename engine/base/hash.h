@@ -35,8 +35,8 @@ inline constexpr size_t digest_digits = 64;
 
 void need_sodium();  // call it before any use of libsodium; throws Error(device)
 
-// Returns the digest of the parts joined, so {"ab", "c"} and {"a", "bc"} have the same, as 64
-// lower-case hex digits. Throws as need_sodium().
+// Returns the digest of the concatenated parts as 64 lower-case hex digits: {"ab", "c"} and
+// {"a", "bc"} give the same digest. Throws as need_sodium().
 std::string digest(std::initializer_list<std::string_view> parts);
 
 }  // namespace spire

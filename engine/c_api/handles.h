@@ -28,10 +28,11 @@ struct spire_run {
 
 namespace spire {
 
-// Call it in a handler: records the exception that is being handled.
+// Call it in a catch block: keeps the exception's message for spire_last_error() on this thread,
+// and returns its status.
 spire_status record_exception() noexcept;
 
-// Throws Error(config) "spire_train: config is NULL".
+// Throws Error(config) "spire_train: config is NULL" if it is.
 void refuse_null(const void* argument, std::string_view function, std::string_view name);
 
 struct Given {  // an argument that may not be NULL
@@ -43,7 +44,7 @@ struct Given {  // an argument that may not be NULL
     argument, #argument \
   }
 
-// Refuses what is NULL, then calls `work`. Returns SPIRE_OK, or records what was thrown.
+// Refuses NULL for any of `given`, then calls `work`. Returns SPIRE_OK, or record_exception().
 template <typename Work>
 spire_status call(const char* function, std::initializer_list<Given> given,
                   const Work& work) noexcept {
@@ -56,7 +57,8 @@ spire_status call(const char* function, std::initializer_list<Given> given,
   }
 }
 
-// Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights".
+// Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights" unless index <
+// count.
 void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
 
 // All throw Error(config) for NULL, and for a dtype or rank that does not exist. The Arrays refer

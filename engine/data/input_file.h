@@ -17,7 +17,8 @@
 
 namespace spire {
 
-// Identity and version of a file. Misses only a write after which the time was set back.
+// Identity and version of a file. Stamps from before and after a write differ, unless the size is
+// the same and somebody set the modification time back.
 struct FileStamp {
   uint64_t device = 0, inode = 0, bytes = 0;
   int64_t modified = 0;  // nanoseconds since 1970
@@ -60,7 +61,7 @@ class FileStampCache {
  public:
   explicit FileStampCache(int64_t count) : hashes_(static_cast<size_t>(count)) {}
 
-  bool has(int64_t file) const;  // file: index in [0, count)
+  bool has(int64_t file) const;  // whether check() has seen it; file: index in [0, count)
   // Remembers a file's first stamp. Throws FileChanged, naming `path`, if a later one differs.
   void check(int64_t file, const FileStamp& stamp, const std::filesystem::path& path) const;
 

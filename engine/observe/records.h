@@ -33,10 +33,10 @@ double total_of(const StepTimes& times);  // seconds of all parts
 StepTimes& operator+=(StepTimes& sum, const StepTimes& times);
 StepTimes operator*(StepTimes times, double factor);
 
-// Returns all parts of a step of `seconds`, which are their total. lanes: the parts that lanes have
-// measured, without `data` and `other`. waited: the host's waiting for the batch; only what the
-// lanes' parts leave of the step counts, since a GPU may work meanwhile. A GPU's clock may say a
-// little more than the host's: then the lanes' parts are scaled down to the step.
+// Returns all parts of a step, whose total is `seconds`. lanes: the parts that the lanes have
+// measured, without `data` and `other`. waited: how long the host waited for the batch; since a GPU
+// may work meanwhile, `data` is at most the time that the lanes' parts leave of the step. If the
+// lanes' parts are longer than the step, because a GPU's clock differs, they are scaled down.
 StepTimes complete_times(const StepTimes& lanes, double waited, double seconds);
 
 // Gives each device a name that no other device of its process has: "cuda:0", then "cuda:0#2" for

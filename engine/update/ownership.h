@@ -26,7 +26,7 @@ std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share s
 // Buckets: cuts of the flat gradient buffer. Each is exchanged as soon as its last gradient is
 // written, while backward goes on.
 // Cuts `total` floats into buckets of `floats`; the first has `first` floats, so that reduction
-// starts early. Buckets, like the parts from share_of(), begin at multiples of TreeSum::chunk.
+// starts early. Sizes are rounded up: buckets begin at multiples of TreeSum::chunk (tree.h).
 std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
 // The same in the sizes of the config.
 std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config);

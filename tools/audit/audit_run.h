@@ -19,16 +19,17 @@
 
 namespace spire {
 
-// Compares the numbers that a run has recorded beside its chain with what a replay computes.
+// Compares the numbers that a run has recorded outside its chain with what a replay computes.
 class RecordedNumbers {
  public:
-  // Lines of metrics.jsonl, which outlive it.
+  // lines: of metrics.jsonl; they must outlive this object.
   explicit RecordedNumbers(const std::vector<MetricsLine>& lines) : lines_(index_of(lines)) {}
 
   const MetricsIndex& index() const { return lines_; }
 
-  // Of the step that the replay has trained last, whose outcome is `record`: training, validation
-  // and test. last: the last step of the run, whose evaluation may be missing.
+  // Returns the first difference in the numbers (training, validation, test) of the step that the
+  // replay has trained last; none if they agree. record: the replay's, of that step. last: the last
+  // step of the run, whose evaluation may be missing.
   std::optional<TensorDifference> difference(Replay& replay, const AuditRecord& record,
                                              int64_t last) const;
 
@@ -41,7 +42,7 @@ class RecordedNumbers {
   MetricsIndex lines_;
 };
 
-// What a checkpoint says beside its tensors, its evaluations and the chain.
+// Returns the first difference in a checkpoint's metadata, evaluations and the chain excluded.
 std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, Replay& replay);
 
 struct AuditSegment {

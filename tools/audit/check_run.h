@@ -31,15 +31,16 @@ MetricsIndex index_of(const std::vector<MetricsLine>& lines);  // the first of e
 RunCheck check_run(const AuditLog& log, const RunRecords& run,
                    const std::vector<MetricsLine>& lines, const MetricsIndex& index);
 
-// Compares the numbers that a run has recorded beside its chain with it and with each other: lines
-// of metrics.jsonl, evaluations that checkpoints know, summary.json.
+// Compares the numbers that a run has recorded outside its chain with the chain and with each
+// other: lines of metrics.jsonl, evaluations in checkpoints, summary.json.
 class NumbersCheck {
  public:
   // index: index_of() these lines. Adds to `check`. It keeps references.
   NumbersCheck(const AuditLog& log, const RunRecords& run, const std::vector<MetricsLine>& lines,
                const MetricsIndex& index, RunCheck& check);
 
-  // Call it for each intact checkpoint, by step. They say which lines there must be.
+  // Call it for each intact checkpoint, in the order of steps. Checkpoints say which lines there
+  // must be.
   void take(const StateMetadata& state);
 
   void finish();  // at the end
@@ -63,7 +64,8 @@ class NumbersCheck {
   RunCheck& check_;
 };
 
-// Whether two recorded numbers are the same: bits, where both are finite.
+// Returns whether two recorded numbers are the same: finite ones in all bits; any two that are not
+// finite.
 bool same_number(double a, double b);
 
 }  // namespace spire

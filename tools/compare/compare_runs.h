@@ -75,8 +75,8 @@ struct Bisection {
   int64_t from = 0;  // step of the common checkpoint; 0: both were replayed from their beginning
   int64_t to = 0;    // last step that was replayed
   std::optional<TensorDifference> difference;
-  // Where a run's own record is not what its config computes (memory or a file was damaged, or the
-  // run is of another machine): which run, and where. Replays are equal up to there.
+  // Which run's own record is not what its replay computes, and where: memory or a file was
+  // damaged, or the run is of another machine. Empty: none. The replays are equal up to there.
   std::string deviation;
 };
 

@@ -34,9 +34,10 @@ struct ReplayStart {
   ReplayHooks hooks = {};
 };
 
-// Returns where a computed step differs from its record, in the order in which a step computes:
-// samples, rate, losses of towers, gradient, weights. names: of the tensors that `weights` hash.
-// confirmed: the step up to which the weights are known to be equal.
+// Returns the first place where a computed step differs from its record, in the order in which a
+// step computes: samples, rate, losses of towers, gradient, weights; none if they agree. names: of
+// the tensors that `weights` hash. confirmed: the step up to which the weights are known to be
+// equal.
 std::optional<TensorDifference> record_difference(const AuditRecord& recorded,
                                                   const AuditRecord& computed,
                                                   const std::vector<std::string>& names,

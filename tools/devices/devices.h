@@ -41,11 +41,11 @@ struct WatchSample {
 
 using UserName = std::function<std::string(uint32_t user_id)>;
 
-// A heading, a row a GPU, a row a process on one, and the cores. Lines have at most `width`
-// columns: columns that do not fit are left out, the least important first.
+// Returns a heading, a row per GPU, a row per process on a GPU, and the cores. Lines have at most
+// `width` columns: columns that do not fit are left out, the least important first.
 std::vector<std::string> watch_table(const WatchSample& sample, int width, const UserName& user);
 
-// A line a GPU, with all that is known, and one for the cores, each with the time.
+// Returns a line per GPU, with all that is known, and one for the cores, each with the time.
 std::vector<std::string> watch_lines(const WatchSample& sample, const UserName& user);
 
 // Draws tables over each other on a terminal.

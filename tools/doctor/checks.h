@@ -122,7 +122,7 @@ struct Processor {
   std::string name = {};             // "AMD EPYC 9B45"
   std::string vendor = {};           // "AuthenticAMD", "GenuineIntel"; empty on Arm
   std::set<std::string> flags = {};  // as /proc/cpuinfo names them: "avx512_bf16"
-  std::string clock_source = {};     // "tsc"; empty, also below: the kernel does not tell
+  std::string clock_source = {};     // "tsc"; empty, as the next two: unknown
   // Of the first core: "powersave", "intel_pstate".
   std::string governor = {}, frequency_driver = {};
 };
@@ -130,16 +130,17 @@ struct Processor {
 // root: the folder that contains proc and sys; tests have one of their own.
 Processor read_processor(const std::filesystem::path& root = "/");
 
-// Names those of its instruction sets that products use: {"AVX2", "AVX-512", "AMX"}.
+// Returns the names of the processor's instruction sets that products use: {"AVX2", "AVX-512",
+// "AMX"}.
 std::vector<std::string> instruction_sets(const Processor& processor);
 
 // gpus: those that runs may use; they decide the precision where there are any. Topics:
 // instructions, precision, governor, clock_source.
 Findings check_processor(const Processor& processor, const std::vector<CudaDeviceInfo>& gpus);
 
-// Copies between two GPUs, with the data compared: drivers allow what some boards corrupt, and a
-// copy that an IOMMU or a PCIe switch swallows never ends. A program tries them in processes of its
-// own.
+// Trial copies between two GPUs, which compare the data: some boards corrupt copies that the driver
+// allows, and a copy that an IOMMU or a PCIe switch swallows never ends. So trainer doctor tries
+// them in child processes (trainer doctor-peers).
 struct PeerCopy {
   enum class Outcome : uint8_t { untried, copied, wrong, failed, hung };
 
@@ -157,28 +158,29 @@ void start_gpus(const std::vector<PeerCopy>& copies);
 // good, also in the kernel: call it in a process of its own.
 PeerCopy try_copy(PeerCopy copy);
 
-// One line without the newline, for the process that waits, and what it means; none: malformed.
+// to_line(): a copy as one line without newline, which the child prints for its parent.
+// read_copy(): reads the line; none if it is malformed.
 std::string to_line(const PeerCopy& copy);
 std::optional<PeerCopy> read_copy(const std::string& line);
 
 // Returns the copies to try: each GPU to each other one, with peer access where the driver has it.
 std::vector<PeerCopy> copies_between(const std::vector<CudaDeviceInfo>& gpus);
 
-// seconds: the limit after which a copy counts as hung. A finding a GPU, and one for each bad copy.
-// Topic: peer_copies.
+// Returns a finding for each GPU, and one for each bad copy. seconds: the limit after which a copy
+// counts as hung. Topic: peer_copies.
 Findings check_peers(const std::vector<PeerCopy>& copies, double seconds);
 
 struct PeerLimits {
   double copy_seconds = 5;    // after which a copy counts as hung
   double start_seconds = 60;  // for a process to start CUDA on all GPUs
-  int most_hung = 3;          // then the others are not tried
+  int most_hung = 3;          // after so many hung copies the others are not tried
 };
 
 // Returns the copies with their outcomes. Throws Error(device) if no process can be started.
 std::vector<PeerCopy> try_in_children(std::vector<PeerCopy> copies, const PeerLimits& limits);
 
 // The child's part: tries the copies that the words describe ("0-1", "0+2": + with peer access) and
-// prints a line when the GPUs have started, and a line behind each copy.
+// prints a line when the GPUs have started, and a line after each copy. Returns the exit code.
 int try_named_copies(const std::vector<std::string>& words);
 
 }  // namespace spire

@@ -78,8 +78,8 @@ class Attempt {
 // join_world() does.
 std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config);
 
-// Ends the process with the failure on stderr. For one of whose threads hangs: no other thread can
-// end that one.
+// Prints the failure on stderr and ends the process at once. For a process in which a thread hangs,
+// as no other thread can end that thread.
 [[noreturn]] void end_process(const Failure& failure);
 
 }  // namespace spire

@@ -28,7 +28,7 @@ struct DeviceCurves {
 
 struct RunMetrics {
   Curves curves;  // every tag that has numbers: "train/loss", "time/copy_ms"
-  Curves epochs;  // of the steps: a value an epoch, the mean of its lines
+  Curves epochs;  // of the steps: per epoch the mean of its lines
   std::map<std::string, DeviceCurves> devices;  // "cuda:1", or "rank 1 cuda:0"
   std::optional<Metric> metric;                 // the task's
   std::optional<Metric> best_by;                // that of best.metric, or the task's

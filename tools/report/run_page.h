@@ -31,7 +31,7 @@ struct ConfusionMatrix {
   std::vector<std::string> classes;          // names
   std::vector<int64_t> counts;               // (classes, classes), row: the true class
   std::string checkpoint;                    // of which model
-  std::vector<WrongAnswer> most_wrong = {};  // those of which the model was most sure come first
+  std::vector<WrongAnswer> most_wrong = {};  // the surest first, at most 16
 };
 
 // Returns counts and most_wrong of the matrix, without names. stop: ends it with
@@ -49,8 +49,9 @@ ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& 
                                  const std::atomic<bool>* stop = nullptr,
                                  const std::function<void(std::string_view)>& say = {});
 
-// The matrix as data of a page. REQUIRES: counts has classes x classes entries. Of many classes
-// it has the pairs that are most often taken for each other in place of the counts.
+// The matrix as data of a page. REQUIRES: counts has classes x classes entries. With more than 32
+// classes it has, instead of the counts, the pairs of classes that are most often taken for each
+// other.
 nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
 // What views.report (engine/observe/page/report.js) draws. REQUIRES: at least one run. confusion:

@@ -41,16 +41,16 @@ struct StoredRow {                     // how RowTable::read() gives rows
   std::vector<std::string> locations;  // of input and target, for messages
 };
 
-// Returns a stored number of fp32 in its unit.
+// Returns x * unit, rounded to fp32.
 inline double in_unit(float x, double unit) {
   return unit == 1 ? double{x} : double{static_cast<float>(x * unit)};
 }
 
 class RowDecoder {  // immutable, hence thread-safe
  public:
-  // spec: of the batch, but images of the stored size. Throws Error(config) if `augment` or
-  // `sizing` asks for images of 8 bits and these are none, and for targets of another size or that
-  // cannot follow their images. A spec of the input alone serves write_input().
+  // spec: of the batch, except that images have the stored size; for write_input() alone it needs
+  // no target. Throws Error(config) if `augment` or `sizing` needs images of 8 bits and the stored
+  // ones have others, and for target images of another size or that cannot follow an augmentation.
   RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfig& config,
              const AugmentConfig& augment, const StoredSizing& sizing, const ReadOptions& options);
 

@@ -39,7 +39,7 @@ AugmentConfig geometric_part(const AugmentConfig& options);
 // follow.
 void require_targets_follow(const AugmentConfig& options);
 
-// What the pixel values of masks mean: classes, or pixels without one.
+// What the pixel values of masks mean: a class, a pixel without a class, or an error.
 class MaskValues {
  public:
   static constexpr int32_t unlabelled = -1, invalid = -2;
@@ -66,8 +66,8 @@ class MaskValues {
   uint8_t outside_ = 0;
 };
 
-// Returns the number of classes of masks: the largest pixel value + 1, the ignore label aside, or
-// `so_far` if that is more, which those of other masks gave.
+// Returns the number of classes of masks: the largest pixel value except ignore_label, + 1, but at
+// least `so_far`, the result for the masks before.
 int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far);
 
 // Writes augmented, normalized images of one shape and dtype, or masks. In this order: crop and

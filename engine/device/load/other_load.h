@@ -18,10 +18,10 @@ using CoreTimes = std::map<int, CoreTime>;  // by number; cores that are offline
 
 struct HostUse {
   std::map<int, double> cores;  // by number: share of time in which each was busy, 0..1
-  uint64_t memory_used = 0, memory_total = 0;  // bytes; used: what is not available to programs
+  uint64_t memory_used = 0, memory_total = 0;  // bytes; used: total minus what is available
 };
 
-// root: the folder that contains proc; tests have one of their own.
+// root: the folder that contains proc; tests replace it.
 CoreTimes read_core_times(const std::filesystem::path& root = "/");
 // A core that was not online at both times is left out.
 HostUse use_since(const CoreTimes& before, const CoreTimes& now,

@@ -157,14 +157,14 @@ GpusOfHost read_gpus(const GpuMonitor& monitor);
 // Energy counters of the GPUs of a run, added up (since Volta).
 class GpuEnergy {
  public:
-  // gpus: logical devices may name a GPU several times; it counts once. Counts none if the library
-  // or any of the GPUs' counters is missing: a sum of only some would mislead. Never throws.
-  // file: NVML's, as for GpuMonitor.
+  // gpus: one per logical device; a GPU that several name counts once. Counts no GPU at all if NVML
+  // or the counter of any GPU is missing: a sum of only some would mislead. Never throws. file: as
+  // in GpuMonitor.
   explicit GpuEnergy(const std::vector<CudaDeviceInfo>& gpus, const std::string& file = "");
 
   int64_t count() const;  // number of GPUs that are counted
-  // Returns the joules of all these GPUs since the driver was loaded; none if one failed or there
-  // is none. With MIG the counter is that of the whole GPU.
+  // Returns the joules of all counted GPUs since the driver was loaded; nullopt if one failed or
+  // count() is 0. With MIG the counter is that of the whole GPU.
   std::optional<double> joules() const;
 
  private:

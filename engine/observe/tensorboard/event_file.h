@@ -43,8 +43,8 @@ std::set<std::string> event_files_of_this_process(const std::filesystem::path& f
 // RFC 3720, appendix B.4; polynomial 0x1EDC6F41. No library of Debian 12 has it alone.
 uint32_t crc32c(std::string_view bytes);
 
-// Rotated and shifted, so that the checksum of data which holds checksums stays a good one.
-// (tensorflow/core/lib/hash/crc32c.h)
+// Returns crc32c() rotated, plus a constant: data that contains checksums still gets a good
+// checksum. (tensorflow/core/lib/hash/crc32c.h)
 uint32_t masked_crc32c(std::string_view bytes);
 
 // Length and data, each with its masked CRC-32C; numbers are little-endian.
@@ -53,8 +53,8 @@ std::string tfrecord(std::string_view data);
 // seconds: Unix time.
 std::string first_event(double seconds);  // the first of each file: version 2 of the format
 
-// The start of a process whose first step is `step`. From the second one on, a reader drops what it
-// has read of this step and later ones.
+// Marks the start of a process whose first step is `step`. At each such event but the first, a
+// reader drops what it has read of `step` and later steps.
 std::string session_event(double seconds, int64_t step);
 
 using Scalars = std::vector<std::pair<std::string, double>>;  // tag, value; kept as floats

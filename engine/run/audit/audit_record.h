@@ -43,7 +43,7 @@ std::optional<AuditRecord> parse_audit_record(std::string_view text);
 std::string hashes_text(const std::vector<uint64_t>& hashes);  // 16 hex digits each, joined
 std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text);
 
-// Where a chain stands. Checkpoints have it as text.
+// The end of a chain so far. Checkpoints contain it as text.
 struct ChainState {
   std::string value = {};  // of the newest line, 64 hex digits; empty: nothing is chained
   std::string root = {};   // digest of the newest root: audit_root.h
@@ -52,12 +52,13 @@ struct ChainState {
   static std::optional<ChainState> parse(const std::string& text);  // none: not of this form
 };
 
-// Returns the value behind `text`, a JSON object on one line.
+// Returns the chain's value after a line whose JSON object is `text`. before: the value before it.
 inline std::string next_value(std::string_view before, std::string_view text) {
   return digest({before, "\n", text});
 }
 
-// Turns the object in `line` into its line of audit.jsonl, with a newline, and moves the value on.
+// Turns the JSON object in `line` into a line of audit.jsonl: adds the chain's new value and a
+// newline. value: the chain's value before the line, and then after it.
 void chain_line(std::string& line, std::string& value);
 
 // The parts of a line, without its newline; none if it has no value at its end.

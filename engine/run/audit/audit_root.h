@@ -29,10 +29,10 @@ struct RootCheck {
 // decide no bits here.
 RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every);
 
-// Says whether the data of a resumed run is what it was when the run stopped.
-// Compares the root that the checkpoint's chain has, which audit.jsonl of its run holds, with that
-// of the run as it goes on. Returns a sentence that names the data and the files that have changed
-// since; "" where the data is the same, or the old root is not there. REQUIRES: setup.resumed.
+// Returns a sentence if the data of a resumed run is not what it was when the run stopped; it names
+// the files that have changed since. Returns "" if the data is the same, or the old root is not
+// found. old_digest: of the root before, which audit.jsonl of the checkpoint's run contains. root:
+// of the run as it goes on. REQUIRES: setup.resumed.
 std::string changed_data(const RunSetup& setup, const std::string& old_digest,
                          const std::string& root);
 

@@ -141,9 +141,9 @@ void compare_tokens(const SampleSpec& theirs, const SampleSpec& ours, const Grap
                         fmt::join(taken, ", "), quoted_list(taken))));
 }
 
-// Warns where the checkpoint has as many classes, columns or tokens as the data, under other names:
-// says whether the layer that has them takes the file's weights, or starts anew. match: of the
-// file.
+// Warns if the checkpoint has as many classes, columns or tokens as the data, but with other names;
+// says whether the layer concerned takes the file's weights or starts anew. match: the file's
+// parameters and the model's.
 void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
                          const RunSetup& setup, const Graph& own, Observer& observer) {
   std::vector<Value> parameters = own.values_of(Role::parameter);
@@ -158,10 +158,10 @@ void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
 }
 
 // Compares heads, epsilon, model.upsample, model.output_activation and the layers of model.layers
-// (but widths, starts and dropout). A difference is an Error(checkpoint) with the key and both
-// values; without init.strict it is a warning, and so are layers where init.skip leaves some out.
-// Other normalization of the data (data.mean, data.stddev) is a warning. from: for messages. own:
-// the run's graph, for evaluation. Warns if the checkpoint's config cannot be read.
+// (except widths, initializers and dropout). For a difference throws Error(checkpoint) with the key
+// and both values; without init.strict it only warns, as for layers if init.skip leaves some out.
+// Warns if the data is normalized otherwise (data.mean, data.stddev), or if the checkpoint's config
+// cannot be read. from: the checkpoint, for messages. own: the run's graph for evaluation.
 void check_trained_config(const StateMetadata& trained, const std::string& from,
                           const RunSetup& setup, const Graph& own, Observer& observer) {
   const InitConfig& init = setup.config.init;

@@ -32,7 +32,7 @@ ProcessLimits read_process_limits(const std::filesystem::path& root = "/");
 // gpus: number of GPUs that runs may use. Topics: shm, memlock, open_files.
 Findings check_process_limits(const ProcessLimits& limits, int gpus);
 
-// The parts that a run of several processes or members on GPUs depends on.
+// The two of these on which runs of several processes or members on GPUs depend.
 Finding check_shm(const ProcessLimits& limits, int gpus);
 Finding check_memlock(const ProcessLimits& limits);
 
@@ -60,11 +60,11 @@ std::filesystem::path existing_folder(std::filesystem::path folder);
 struct CheckpointNeed {
   uint64_t bytes = 0;  // of one checkpoint
   int64_t kept = 0;    // how many stay at a time, the best one included
-  uint64_t there = 0;  // bytes of those that the disk already has: they stay or are replaced
+  uint64_t there = 0;  // bytes of checkpoints already on the disk: they stay or are replaced
 };
 
-// need: of the config's run; none without a config. Topic: disk_space. While a checkpoint is
-// written, those that it replaces are still there.
+// need: of a run with the config; nullopt if there is no config. Topic: disk_space. Counts one more
+// checkpoint than are kept: while it is written, those that it replaces are still there.
 Finding check_disk_space(const std::filesystem::path& folder, const FileSystemSpace& space,
                          const std::optional<CheckpointNeed>& need);
 

@@ -54,9 +54,10 @@ class StagedBatch {
   Batch batch_;
 };
 
-// Datasets without samples, for the columns of `spec`; images and features get the run's dtype.
-// Without TrainerOptions::train_samples an epoch has no end. Throws Error(config) for negative
-// numbers, and for columns that Spire knows with another dtype than ColumnRows have.
+// Returns datasets without samples, with the columns of `spec`; images and features get the run's
+// dtype. Without TrainerOptions::train_samples an epoch has no end. Throws Error(config) for
+// negative numbers of samples, and for a column that Spire knows but `spec` declares with another
+// dtype than callers must pass.
 DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options);
 
 // Throws Error(config) for config keys that need what batches of the caller do not tell: an epoch's

@@ -24,7 +24,7 @@ class RankGroup {
 
   int rank() const { return world_ ? world_->rank() : 0; }
   bool is_first() const { return rank() == 0; }
-  bool is_first_here() const;  // of the ranks on this host
+  bool is_first_here() const;  // whether it is the first of the ranks on this host
   ProcessGroup* group() const { return world_ ? world_->group.get() : nullptr; }
   std::string host_of(int rank) const;  // empty without a World
   int processes_here() const;           // of the run on this rank's host

@@ -78,10 +78,10 @@ std::string foreign_config(const NameTable& table, const ModelConfig& model, con
 // these are fewer, "spire.rope_theta" where positions are rotary. graph: as above.
 std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph);
 
-// The names of a file with this metadata; nothing for files of others.
+// Returns whose names a file with this metadata has; nullopt for files of other programs.
 std::optional<WeightNames> written_names(const std::map<std::string, std::string>& metadata);
 
-// What of these two models compute otherwise, as text.
+// Returns the facts, as text, in which two models with attention differ.
 struct AttentionFact {
   std::string key, first, second;  // "model.heads", "2", "8"
 };

@@ -21,8 +21,8 @@ namespace spire {
 class DeviceMemory;
 class MemoryPool;
 
-// Keys and values of the positions of texts that were read so far: one block of a device's memory,
-// which lasts from run to run and which several plans share.
+// Cache of the keys and values of the text positions read so far: one block of a device's memory,
+// which keeps its content from run to run and which several plans share.
 class KeyValueCache {
  public:
   KeyValueCache();

@@ -32,7 +32,7 @@ Link parse_link(std::string_view text);
 
 // Measures messages between two processes of this host: exchanges of 8 bytes give alpha, exchanges
 // of `bytes` in both directions beta. The two ranks are threads with a socket between them.
-// Predictions by this link are checked against runs.
+// Predictions for this link are compared with runs on this host.
 Link measure_local_link(int64_t bytes = int64_t{8} << 20, const Repeats& repeats = {});
 
 // Every member sends a part of the buffer to every other one, and receives one of each: Spire's

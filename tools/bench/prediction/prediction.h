@@ -52,15 +52,15 @@ std::string compare_with_measured(const StepProfile& profile, CommunicationModel
 // Predictions of trainer bench: speeds on more devices than there are, from the runs on one device.
 class ScalingPrediction {
  public:
-  // devices: numbers of them whose speed to predict; link: as parse_link() reads it. Checks both
-  // before anything is measured. Throws Error(config) for an unknown link
-  // and where no variant has one device.
+  // devices: the numbers of devices whose speed to predict; link: as parse_link() reads it. Make it
+  // before anything is measured: it throws Error(config) for an unknown link, and if no variant has
+  // one device in one process.
   ScalingPrediction(std::vector<int64_t> devices, const std::string& link, const RunConfig& config,
                     const std::vector<Variant>& variants);
 
   // Predicts from each point on one device that has run; returns the points for the page's charts.
   std::vector<ModelledPoint> predict(const BenchReport& report);
-  // Returns tables of the predictions, and of the model beside what was measured.
+  // Returns, after predict(), tables of the predictions, and of the model beside what was measured.
   const std::string& text() const { return text_; }
 
  private:

@@ -46,7 +46,7 @@ struct ModelledPoint {
   std::string label;  // "bf16, mirrored, InfiniBand 400 Gb/s": one curve for each
 };
 
-// Points of a report that make one curve: equal but for the number of devices.
+// Points of a report that make one curve: equal except for the number of devices (and processes).
 struct BenchSeries {
   Scaling scaling = Scaling::strong;
   std::string label;                 // "bf16, mirrored"; series of both scalings share it
@@ -54,8 +54,8 @@ struct BenchSeries {
 };
 
 // Returns the series, strong ones first, in order of their first point. Points in one process and
-// points in several are different series; the latter are split by the number of processes where a
-// number of devices ran with several.
+// points in several processes are different series. The latter share one series, unless a number of
+// devices ran in several numbers of processes: then each number of processes has its own.
 std::vector<BenchSeries> series_of(const BenchReport& report);
 
 // What views.bench (engine/observe/page/bench.js) draws: figures of the points that ran, by series,

@@ -41,14 +41,15 @@ class WorkerRuns {
       : config_(config), devices_(devices) {}
 
   // Starts `trainer bench-worker` in the variant's processes, on its cores or GPUs, and waits for
-  // their end. Throws Error(interrupted) on a signal, which ends them; else, where one fails, the
-  // error that it has reported, with its category.
+  // their end. Throws Error(interrupted) on a signal, after the processes have ended. If a process
+  // fails, throws the error that it has reported, with its category.
   Measurement run(const Variant& variant, int64_t steps, int64_t warmup);
 
  private:
   const RunConfig& config_;
   const BenchDevices& devices_;
-  // From the first run on: before, signals end this process. One between two runs ends the next.
+  // Set from the first run on; before that, signals end this process. A signal between two runs
+  // ends the next run.
   std::optional<BlockedSignals> signals_;
 };
 

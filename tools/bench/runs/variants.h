@@ -56,9 +56,10 @@ std::vector<std::string> built_in_models();  // "mlp", "cnn", ...
 // Returns one of them as YAML, with synthetic data. Throws Error(config) with the known names.
 ConfigText built_in_model(const std::string& name);
 
-// Opens the config's dataset for the form of its samples, and replaces it by random samples in
-// memory, which need no decoding, normalization or augmentation. Throws Error(config) for targets
-// that the synthetic dataset lacks, and, with a remedy, what open_dataset() throws.
+// Replaces the config's dataset by random samples in memory of the same shape, which need no
+// decoding, normalization or augmentation. Opens the dataset to learn that shape. Throws
+// Error(config) for targets that the synthetic dataset lacks, and, with a remedy, what
+// open_dataset() throws.
 void use_synthetic_data(RunConfig& config);
 
 }  // namespace spire
