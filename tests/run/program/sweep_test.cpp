@@ -11,6 +11,7 @@
 namespace spire {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -179,7 +180,8 @@ TEST_F(SweepTest, KilledBetweenItsRunsGoesOn) {
     ASSERT_TRUE(program.wait_for(moment));
     auto children = children_of(program.pid());
     program.signal(SIGKILL);
-    EXPECT_EQ(program.finish().code, 128 + SIGKILL);
+    // The last point may be done before the signal arrives.
+    EXPECT_THAT(program.finish().code, AnyOf(128 + SIGKILL, 0));
     expect_straight_end(name);
     EXPECT_TRUE(all_gone(children));
   }
