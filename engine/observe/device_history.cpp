@@ -1,7 +1,8 @@
 #include "engine/observe/device_history.h"
 
 #include <algorithm>
-#include <array>
+
+#include "engine/observe/throttle_words.h"
 
 namespace spire {
 namespace {
@@ -91,22 +92,6 @@ std::optional<std::pair<std::string, double>> DeviceHistory::throttled(size_t de
       longest.emplace(reason, seconds);
   }
   return longest;
-}
-
-// Left out are a GPU without work ("idle"), clocks that somebody has set, and limits of the board's
-// kind: they say nothing about a fault.
-const ThrottleWords* throttle_words(std::string_view reason) {
-  constexpr std::string_view cooling = "improve its cooling";
-  static constexpr std::array words = {
-      ThrottleWords{"heat", "throttled by heat", cooling},
-      ThrottleWords{"heat (hardware)", "throttled by heat", cooling},
-      ThrottleWords{"hardware slowdown", "slowed by its board",
-                    "check its cooling and power supply"},
-      ThrottleWords{"power brake", "slowed by the power brake", "check the power supply"},
-      ThrottleWords{"power cap", "held at its power limit",
-                    "nvidia-smi -pl raises it as far as the board allows"}};
-  auto found = std::ranges::find(words, reason, &ThrottleWords::reason);
-  return found == words.end() ? nullptr : &*found;
 }
 
 }  // namespace spire

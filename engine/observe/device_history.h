@@ -85,12 +85,4 @@ class DeviceHistory {
   double seconds_ = 0, first_ = 0, median_ = 0, last_ = 0;
 };
 
-// What lowers a clock though it should not: "heat" -> how a sentence says it, and what to do.
-struct ThrottleWords {
-  std::string_view reason;  // in DeviceReport::throttle_reasons
-  std::string_view text;    // "throttled by heat"
-  std::string_view remedy;
-};
-const ThrottleWords* throttle_words(std::string_view reason);  // null: nothing to mention
-
 }  // namespace spire

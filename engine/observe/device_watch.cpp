@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/text.h"
+#include "engine/observe/throttle_words.h"
 
 namespace spire {
 namespace {
