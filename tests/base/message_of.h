@@ -12,7 +12,7 @@ namespace spire {
 // Matches a text that has all the parts.
 template <typename... Parts>
 auto HasAll(const Parts&... parts) {
-  return testing::AllOf(testing::HasSubstr(parts)...);
+  return ::testing::AllOf(::testing::HasSubstr(parts)...);
 }
 
 // Returns the message of the Error that `body` throws, which must have the category; empty: none.

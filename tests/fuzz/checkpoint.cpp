@@ -40,7 +40,7 @@ std::vector<Bytes> seeds() {
   for (const TrainingState& state : {small, sample_state()}) {
     MemoryFile file(nullptr, 0);
     write_checkpoint(file.path(), state);
-    seeds.push_back(bytes_of(read_bytes(file.path())));
+    seeds.push_back(bytes_of(content_of(file.path())));
   }
   return seeds;
 }

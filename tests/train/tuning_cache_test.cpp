@@ -62,7 +62,7 @@ TEST_F(TuningCache, AChoiceThatCannotBeUsedAnyMoreIsReplaced) {
 
 TEST_F(TuningCache, ADamagedOrForeignFileIsAProblemAndIsReplaced) {
   add_to_tuning_cache(path, measured("k", "e1"));
-  std::string whole = read_bytes(path);
+  std::string whole = content_of(path);
   for (const std::string& damaged :
        {std::string(), whole.substr(0, whole.size() - 3), whole + "x", std::string("{}")}) {
     write_bytes(path, damaged);

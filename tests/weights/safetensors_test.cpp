@@ -102,7 +102,7 @@ TEST_F(Safetensors, InSeveralFilesHaveAnIndex) {
   auto index = nlohmann::json::parse(content_of(paths[3]));
   EXPECT_EQ(index["metadata"]["total_size"], 200);
   EXPECT_EQ(index["weight_map"]["d"], "model-00003-of-00003.safetensors");
-  for (const fs::path& path : {folder, paths[3]}) {
+  for (const fs::path& path : {folder.path(), paths[3]}) {
     SafetensorsReader reader(path);
     for (const NamedTensor& tensor : some) EXPECT_EQ(values_in(reader, tensor.name), tensor.values);
   }

@@ -198,7 +198,7 @@ class GuardedMemory {
 };
 
 class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCase, DType>> {
- protected:
+ public:  // tests take pointers to its kernels
   DType dtype() const { return std::get<1>(GetParam()); }
   bool winograd() const { return std::get<0>(GetParam()).winograd; }
   bool with_bias() const { return std::get<0>(GetParam()).bias; }  // and, forward, with relu

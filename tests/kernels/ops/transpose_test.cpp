@@ -86,9 +86,10 @@ TEST(TransposeOp, RefusesAxesThatAreNoPermutation) {
 
 // The same elements in another shape: no kernel runs.
 OpCase view_case(std::shared_ptr<const Op> op, Shape from, Shape to) {
-  OpCase test(std::move(op), {activation(uniform(from, 61))}, [to](Tensors in) {
-    return HostTensor{to, in[0].data};
-  });
+  OpCase test;
+  test.op = std::move(op);
+  test.inputs = {activation(uniform(from, 61))};
+  test.reference = [to](Tensors in) { return HostTensor{to, in[0].data}; };
   test.value_factor = test.gradient_factor = 0;  // exact
   return test;
 }

@@ -266,7 +266,7 @@ TEST(ChangedData, IsWarnedOfWhenARunGoesOn) {
     return fmt::format("{}", fmt::join(reports.warnings, "\n"));
   };
   EXPECT_THAT(resume("steps=6"), testing::Not(testing::HasSubstr("the data (")));
-  std::string table = runs / "table/train.csv", text = read_text(table, Category::data);
+  std::string table = runs / "table/train.csv", text = content_of(table);
   text[text.rfind(',') - 1] ^= 1;  // another digit
   std::ofstream(table) << text;
   fs::last_write_time(table, fs::file_time_type::clock::now() + std::chrono::hours(1));
