@@ -13,7 +13,7 @@
 #include "engine/base/text.h"
 #include "tools/config_source.h"
 #include "tools/process/attempt.h"
-#include "tools/train/restart_conditions.h"
+#include "tools/train/restart_state.h"
 
 namespace spire {
 

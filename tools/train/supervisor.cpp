@@ -16,7 +16,7 @@
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/process/attempt.h"
-#include "tools/train/restart_conditions.h"
+#include "tools/train/restart_state.h"
 
 namespace spire {
 

@@ -1,6 +1,6 @@
 // What a restart depends on: the state of a run's directory after an early death; arguments and
 // variables of a run on the GPUs that are left.
-#include "tools/train/restart_conditions.h"
+#include "tools/train/restart_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

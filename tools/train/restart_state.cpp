@@ -1,4 +1,4 @@
-#include "tools/train/restart_conditions.h"
+#include "tools/train/restart_state.h"
 
 #include <algorithm>
 #include <chrono>
