@@ -61,8 +61,9 @@ TEST(Train, TheModelSuitsTheData) {
     Output output = expect_success(trainer(all + Words{"--dry-run", "1"}));
     expect_parts(output.err, {"model         " + model + " (auto: the data has ",
                               "task          " + task + "\n"});
-    if (words.back() == csv)
+    if (words.back() == csv) {
       EXPECT_THAT(check.err, HasSubstr("the column 'id' numbers the rows and is left out"));
+    }
   }
 }
 

@@ -16,7 +16,7 @@ inline Words operator+(Words words, const Words& more) {
 
 // Fails unless the text has each of the parts.
 inline void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_THAT(text, testing::HasSubstr(part));
+  for (const std::string& part : parts) EXPECT_THAT(text, ::testing::HasSubstr(part));
 }
 
 }  // namespace spire
