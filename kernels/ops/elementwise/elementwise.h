@@ -7,7 +7,7 @@
 //   cast: y = x, rounded to the nearest          dx = dy, likewise
 // and the gate swiglu, of the halves of one tensor's rows.
 // with_functor() gives the function of an op for host and device; elementwise_cpu.cpp and
-// elementwise_cuda.cu make the kernels of every op that has one, and those of swiglu.
+// elementwise_cuda.cu make the kernels of every op that has one.
 #pragma once
 #include <spire/op.h>
 
