@@ -99,8 +99,8 @@ bool is_named(int descriptor, const std::filesystem::path& path);
 // Tells whether anything exists at `path`; true also if the system does not let it be looked up.
 bool is_there(const std::filesystem::path& path);
 
-// Returns whether a regular file begins with these bytes; false if it cannot be read: code that
-// reads it later reports that.
+// Returns whether a regular file begins with these bytes. Returns false also if the file cannot be
+// read; the caller opens it later, and that reports the error.
 bool begins_with(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace spire

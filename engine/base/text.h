@@ -17,11 +17,10 @@ std::string noun_form(int64_t count, std::string_view noun);
 
 std::string lower_case(std::string_view text);  // of ASCII letters; others stay
 
-double unsigned_nan(double value);  // -NaN becomes NaN: "nan" is printed everywhere
+double unsigned_nan(double value);  // clears the sign of a NaN, which fmt prints
 
-// Returns the candidate most like a word that may be mistyped: of smallest edit distance (a swap of
-// two letters is one edit; case is ignored), at most 1 or a third of the longer word's length; ""
-// if there is none.
+// Returns the candidate with the smallest edit distance to `word`; "" if every distance exceeds
+// max(1, length of the longer word / 3). A swap of adjacent letters is one edit; case is ignored.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 std::string did_you_mean(std::string_view candidate);  // "; did you mean 'adam'?", or ""
 

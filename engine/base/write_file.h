@@ -61,8 +61,8 @@ class AtomicWriter {
   bool committed_ = false;
 };
 
-// Makes the folder in which `path` lies, if there is none. An AtomicWriter, too, says why that
-// failed.
+// Makes the parent folders of `path` if they are missing. A caller that then makes an AtomicWriter
+// may ignore the error: its constructor throws with the reason.
 std::error_code make_folder_of(const std::filesystem::path& path);
 
 // Writes the parts, one after another, with an AtomicWriter: readers see the old file or the new
@@ -85,9 +85,9 @@ class PreallocatedFile {
   PreallocatedFile& operator=(const PreallocatedFile&) = delete;
 
   int64_t bytes() const;
-  void reserve(int64_t bytes) const;  // allocates this much of the disk for later writes
+  void reserve(int64_t bytes) const;  // grows the file to this, with its blocks allocated
   void resize(int64_t bytes) const;
-  void write(int64_t offset, std::span<const std::byte> bytes) const;  // any threads
+  void write(int64_t offset, std::span<const std::byte> bytes) const;  // any threads at once
   void sync() const;                                                   // fsync
   void take_mode_of(const std::filesystem::path& former) const;  // nothing if there is no `former`
 

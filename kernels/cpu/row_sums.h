@@ -1,5 +1,6 @@
-// Reductions of CPU kernels over a row, and over all rows for the gradients of parameters, by
-// chunks of rows that the shape alone fixes.
+// Reductions for CPU kernels: over one row, or over all rows for gradients of parameters. Of all
+// rows, each chunk of rows is summed, then the chunks' sums are added in order. Only the number of
+// rows fixes the chunks, so the bits do not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -50,8 +51,8 @@ struct RowChunks {
   int64_t end(int64_t chunk) const { return std::min(begin(chunk + 1), rows); }
 };
 
-// Sets total (width) to the sum of all chunks' sums, added in the order of the chunks. sums: those
-// of the first chunk; each chunk's lie `pitch` floats behind those of the chunk before.
+// Sets total (width) to the sum of all chunks' sums, added in the order of the chunks. The sums
+// of chunk k are the `width` floats at sums + k * pitch.
 inline void add_up_chunks(const RowChunks& c, const float* sums, int64_t pitch, int64_t width,
                           float* total) {
   over_lanes(width, [&](int64_t i, auto count) {

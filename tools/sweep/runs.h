@@ -24,8 +24,9 @@ class SweepRuns {
     std::function<void()> on_result = {};  // the report has one more result
   };
 
-  // Reads the results of runs that ended in an earlier call of the command from their folders. All
-  // arguments must outlive this object. Each run is a child process, which dies with this one.
+  // Reads into `report` the results of runs that an earlier `trainer sweep` completed, from their
+  // folders. All arguments but `options` must outlive this object. Each run is a child process,
+  // which dies with this one.
   SweepRuns(SweepReport& report, const std::vector<SweepSlot>& slots, const SweepFolder& folder,
             BlockedSignals& signals, Options options);
 

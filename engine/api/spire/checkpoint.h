@@ -14,10 +14,11 @@ namespace spire {
 
 struct LoadedCheckpoint;
 
-enum class Prefer { newest, best };  // of a run's checkpoints; best: the newest if none is best
+enum class Prefer { newest, best };  // which of a run; best: the newest if it has no best
 
-// Receives the path of a damaged file that is passed over, or of a file that was read unchecked,
-// and what is wrong with it. May be empty.
+// Called with a path and a message: for each damaged file that is skipped; and, once per process,
+// for a file that was read although spire-hdf5-check, which checks files first, was not found. May
+// be empty.
 using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;
 
 // A verified checkpoint file, whose tensors are read on demand. Copies share the open file; any

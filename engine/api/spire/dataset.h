@@ -28,15 +28,15 @@ namespace spire {
 //   tokens (T)                       i32                input of a language model
 //   labels ()                        i32                class in [0, classes)
 //   targets (T)                      i32                the token that follows each token
-//   positions (T)                    i32                place of each token in its document's part
-//                                                       of the row, from 0 (packed documents)
+//   positions (T)                    i32                rows packed from several documents: index
+//                                                       of the token, from 0, within the piece of
+//                                                       its document that lies in this row
 //   values (K)                       f32                targets of a regression
 //   target_images (H, W, C)          compute dtype      the image to make of `images`, from 0 to 1
 //   masks (H, W)                     i32                class of each pixel, or -1: it has none
-//   other_labels (), mix ()          i32, f32           for mixed samples (mixup, cutmix): weight
-// of
-//                                                       labels in the loss is mix, weight of
-//                                                       other_labels is 1 - mix
+//   other_labels ()                  i32                second class of a mixed sample (mixup)
+//   mix ()                           f32                weight of `labels` in the loss;
+//                                                       other_labels has 1 - mix
 struct Column {
   std::string name;
   Shape shape = {};  // of one row; () is a single number
@@ -74,8 +74,8 @@ struct TableColumn {
   std::string name = {};                 // in the table's header; empty if it has none
   std::vector<std::string> levels = {};  // words, ascending; empty: a column of numbers
   bool embedded = false;                 // models learn a vector for each level
-  // Value of an empty field in a column of numbers. In a column of words any value means that an
-  // empty field is the level "" (all features 0 without that level). nullopt: it is an error.
+  // Value of an empty field in a column of numbers. In a column of words the number is not used:
+  // an empty field is the level "", or all features 0 without that level. nullopt: it is an error.
   std::optional<double> blank = {};
   FieldForm form = FieldForm::plain;    // of its numbers
   std::string unit = {};                // beside each number: "%", "$"; empty: none
@@ -125,12 +125,12 @@ class SPIRE_API Dataset {  // all methods are thread-safe
 
   // Writes column c of samples[r] to columns[c] + r * spec().columns[c].row_bytes(). The bytes
   // depend only on (dataset, sample, epoch). Throws Error(data), naming file and sample, for a
-  // corrupt sample; with data.on_error: skip the next good sample takes its place.
+  // corrupt sample; with data.on_error: skip the next good sample is read instead.
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
-  // Divides the samples into two parts by a mark for each (true: held out for validation): a
-  // corrupt sample is then replaced only by a sample of its own part (data.on_error: skip). Called
+  // Tells which samples are held out for validation (true) and which are for training (false): a
+  // corrupt sample is then replaced only by one of its own part (data.on_error: skip). Called
   // before any read(), at most once.
   virtual void separate(const std::vector<bool>&) {}
 
@@ -225,8 +225,9 @@ struct ArrayOptions {
   int64_t classes = 0;
   std::vector<std::string> class_names = {};
   Normalization normalization = {};  // only recorded: the arrays must be normalized already
-  // true: the dataset copies the arrays when it is made, in an array_source() when the run opens
-  // its data. false: the arrays must outlive the dataset, unchanged.
+  // true: the arrays are copied, by array_dataset() before it returns, by array_source() only when
+  // the run opens its data; they must live until then. false: the arrays must outlive the dataset,
+  // unchanged.
   bool copy = false;
 };
 

@@ -18,8 +18,8 @@ struct WorkProgress {
 };
 
 struct ConvertOptions {
-  // The result. hdf5: a file *.h5 or *.hdf5, or a folder, for a file data.h5 in it. tokens: a
-  // folder.
+  // Where to write. hdf5: a file named *.h5 or *.hdf5, or a folder, which gets a file data.h5.
+  // tokens: a folder.
   std::filesystem::path to = {};
   std::string format = "auto";  // hdf5 | tokens | auto, which is tokens for text, else hdf5
   // Order of HDF5's training rows: source | shuffled (by seed) | auto, which is shuffled for
@@ -39,15 +39,16 @@ struct ConvertResult {
   int64_t train = 0, test = 0, val = 0;  // numbers of rows, or of tokens
   int64_t bytes = 0;                     // size on disk
   bool resumed = false;                  // an earlier, interrupted call did a part of the work
-  int64_t skipped = 0;                   // corrupt samples that this call left out
-  std::string first_problem = {};        // message about the first of them; empty: there is none
+  int64_t skipped = 0;             // corrupt samples that this call left out (data.on_error: skip)
+  std::string first_problem = {};  // message about the first of them; empty: there is none
 };
 
 // Converts a dataset of any kind to one HDF5 file, or text to token shards, with data.workers
 // threads. Samples are stored as in the source: not normalized, not augmented. An interrupted call
-// leaves "<path>.partial" and a journal, from which the same call goes on to the same bytes. Throws
-// Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples or
-// a partial result of another source, Error(device) for a full disk, Error(interrupted) if stopped.
+// leaves "<path>.partial" and a journal; a call with the same arguments continues from them, and
+// its result has the bytes of an uninterrupted call. Throws Error(config) for an unsuitable source
+// or an existing target, Error(data) for a corrupt sample (with data.on_error: stop) or a partial
+// result of another source, Error(device) for a full disk, Error(interrupted) if stopped.
 SPIRE_API ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
 
 struct VerifyOptions {

@@ -35,10 +35,9 @@ class SPIRE_API ModelInputs {
 // evaluation, and for each size of a batch. They must add the same layers and parameters each time.
 struct Model {
   std::string name = "own";  // in reports and checkpoints; must not be a value of model.name
-  // Adds the layers and returns the model's output. If `loss` is empty, the output's shape must fit
-  // the data's targets: (N, T, classes) for `targets`, (N, K) for `values`, (N, H, W, classes) for
-  // `masks`, the shape of `target_images` for these, (N, classes) for `labels`, else that of
-  // images.
+  // Adds the layers and returns the model's output. If `loss` is empty, the first of these columns
+  // that the data has fixes the output's shape: targets (N, T, classes); values (N, K); masks (N,
+  // H, W, classes); target_images: their shape; labels (N, classes); images: their shape.
   std::function<Value(Graph& graph, const ModelInputs& inputs)> layers;
   // Adds a loss by Graph::add_loss(), and the outputs "loss" and "score", fp64 sums over samples,
   // as the losses of layers.h do. Empty: the loss that the config names, for the data's targets.

@@ -91,8 +91,9 @@ struct StartInfo {
   std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
   std::string resumed_from;          // checkpoint path; empty for a new run
   int64_t resumed_step = 0;          // optimizer steps already done
-  // The lines of audit.jsonl that this process writes first; empty if the run keeps no chain, or
-  // nothing changed since resumed_from. audit_goes_on: existing lines up to resumed_step stay.
+  // The lines that this process writes to audit.jsonl before its first step; empty if the run keeps
+  // no chain, or continues in the same folder with an unchanged root. audit_goes_on: existing lines
+  // up to resumed_step stay.
   std::string audit_lines = {};
   bool audit_goes_on = false;
   // True if the run begins with the evaluation at resumed_step and its checkpoint, because the
@@ -108,7 +109,7 @@ struct StepTimes {
   double backward = 0;   // with the sums of gradients over the lane's own towers
   double reduce = 0;     // summing over lanes and devices after backward: exposed communication
   double update = 0;     // of the weights, and waiting until all lanes have updated theirs
-  double replicate = 0;  // new weights to all replicas, and into the forms that kernels read
+  double replicate = 0;  // copying new weights to all replicas, and packing them (packing.h)
   double other = 0;      // the rest of the step
 };
 
@@ -125,13 +126,13 @@ struct DeviceReport {
   double lane_wait_ms = 0;
   // The members below are of the newest reading; one is taken every monitor.every_seconds.
   std::optional<double> busy;  // 0..1: share of time in which a GPU, or the device's threads, ran
-  // Bytes: of a GPU, used by all processes; of a CPU, what this process has in RAM, and its limit.
+  // Bytes. GPU: in use by all processes, and its size. CPU: resident memory of this process, and
+  // its limit.
   std::optional<uint64_t> memory_used, memory_total;
   std::optional<double> celsius, watts, limit_watts;
   std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
   std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
-  // Memory errors since the driver was loaded: ecc_errors that ECC could not correct, ecc_corrected
-  // that it did.
+  // Numbers of memory errors since the driver was loaded: uncorrectable ones, and corrected ones.
   std::optional<uint64_t> ecc_errors, ecc_corrected;
   std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink since the driver's load
   std::optional<int> last_xid;                       // the driver's last error code in this run
@@ -179,7 +180,7 @@ struct EvalReport {
   double seconds = 0;
   bool best = false;                     // true if this is the best metric of the run so far
   std::vector<MetricValue> others = {};  // the metrics that eval.metrics adds, in its order
-  std::optional<Metric> best_by = {};    // the metric that decides; none: the task's, `metric`
+  std::optional<Metric> best_by = {};    // the metric that decides `best`; nullopt: `metric`
 };
 
 struct CheckpointReport {
@@ -231,7 +232,8 @@ struct RunSummary {
   std::map<std::string, int64_t> planned_memory_bytes;  // kind -> bytes, without host_rss
   std::vector<std::string> verdict;  // what the run's time went into, and what to do; a line each
   int exit = 0;                      // the trainer's exit code
-  // "signal" (RunOptions::stop), "max_time", "early_stop", text of an error; empty: the run's end
+  // Why the run ended early: "signal" (RunOptions::stop), "max_time", "early_stop" or the text of
+  // an error. Empty: it ran all its steps.
   std::string stopped_by;
   std::string output;      // run directory
   std::string checkpoint;  // path of the last checkpoint; empty if there is none

@@ -9,8 +9,9 @@
 namespace spire {
 
 // The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
-// of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
-// it. A kernel asks for packings by Kernel::reading() and then gets the packed bytes in
+// of the weights) makes it from the plain fp32 weights, once for all kernels with an equal `form`:
+// after each update if training reads it, before each evaluation if only that does, once for frozen
+// parameters. A kernel asks for packings by Kernel::reading() and then gets the packed bytes in
 // KernelArgs::inputs in place of the plain parameter.
 struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter

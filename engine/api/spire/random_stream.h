@@ -47,8 +47,8 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<uint32_t, 2> key) {
 class RandomStream {
  public:
   constexpr RandomStream(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
-    // One more call of philox() folds the 160 bits of (seed, purpose, a) into the key and the upper
-    // half of the counter; b is added to the latter.
+    // One more call of philox() hashes the 160 bits of (seed, purpose, a) to a key and a mask. The
+    // upper half of the counter is b XOR the mask.
     PhiloxBlock name = philox({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32),
                                static_cast<uint32_t>(purpose), 0x5350u},
                               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});

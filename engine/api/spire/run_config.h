@@ -1,6 +1,6 @@
 // Config of a run as plain structs and enums, with the default of each member. A row of
 // engine/config/schema_*.cpp has its YAML key, range and help. In YAML an enumerator is its name,
-// except auto, true, false, class and value for automatic, yes, no, classes and values.
+// except: automatic is auto, yes is true, no is false, classes is class, values is value.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -43,7 +43,7 @@ struct ModelConfig {
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
-  double epsilon = 0.0;  // gpt, vit, llama: of norms; 0: the model's own, 1e-5, 1e-6 and 1e-5
+  double epsilon = 0.0;                 // of norms; 0: the model's (gpt 1e-5, vit 1e-6, llama 1e-5)
   std::optional<int64_t> kv_heads = {};   // llama: heads of keys and values; default: by `size`
   std::optional<int64_t> mlp_width = {};  // llama: of the hidden layer; default: by `size`
   double rope_theta = 0.0;                // llama: base of rotary positions; 0: by `size`
@@ -445,8 +445,8 @@ struct MonitorConfig {
 
 struct RunConfig {
   enum class Pin { automatic, yes, no };
-  enum class OnMissing { fail, fewer, any, cpu };  // any: other GPUs; cpu: fewer, or the CPU
-  // Who updates the weights: one device, every device all of them, or every device its share.
+  enum class OnMissing { fail, fewer, any, cpu };  // any: the least loaded others
+  // Who updates: one device all weights, each device all (mirrored), or each its share (sharded).
   enum class Strategy { parameter_device, mirrored, sharded };
   // How gradients are summed: in a fixed order, with the same bits on any devices, or as NCCL does.
   enum class Reduction { invariant, native };

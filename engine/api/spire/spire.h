@@ -4,7 +4,7 @@
 // spire::Error. The library never exits the process, installs a signal handler or changes the
 // environment, except in trainer_main(), which is the whole program.
 #pragma once
-#include <spire/checkpoint.h>  // checkpoints by the names that users give
+#include <spire/checkpoint.h>  // finds the checkpoint that a user names
 #include <spire/dataset.h>     // columns of samples, the interface of datasets, datasets in memory
 #include <spire/dataset_tools.h>   // conversion and checks of datasets
 #include <spire/devices.h>         // devices of this machine as they are now
@@ -17,11 +17,11 @@
 #include <spire/layers.h>          // layer functions
 #include <spire/load_config.h>     // configs as text: reads and writes them
 #include <spire/metric.h>          // accuracy, perplexity and the like
-#include <spire/model.h>           // a model of the program
+#include <spire/model.h>           // a model that the calling program defines
 #include <spire/observer.h>        // events of a run; trainer's console, files and pages
 #include <spire/op.h>              // ops and values of their options
 #include <spire/op_checks.h>       // checks of an op's inputs
-#include <spire/packing.h>         // forms in which kernels read parameters
+#include <spire/packing.h>         // layouts in which kernels read parameters
 #include <spire/plan.h>            // memory and layers of a run, without training
 #include <spire/random_stream.h>   // counter-based random numbers
 #include <spire/run_config.h>      // the config of a run as plain structs

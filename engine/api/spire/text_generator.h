@@ -21,9 +21,9 @@ struct TextOptions {
   int64_t tokens = 256;         // most tokens to generate for a text
   double temperature = 0.8;     // divides the logits; 0: always the likeliest token
   int64_t top_k = 0;            // draws among the k likeliest tokens; 0: among all
-  // Nucleus sampling: of the top_k tokens draws among the fewest likeliest whose probabilities
-  // reach this share, in (0, 1], of their total (Holtzman et al., "The Curious Case of Neural Text
-  // Degeneration", 2020).
+  // Nucleus sampling, after top_k: draws from the smallest set of likeliest tokens whose
+  // probabilities sum to at least top_p, in (0, 1], of the total of the top_k tokens (Holtzman et
+  // al., "The Curious Case of Neural Text Degeneration", 2020).
   double top_p = 1;
   uint64_t seed = 0;                   // token i of a text is drawn by random number (seed, i)
   std::vector<std::string> stop = {};  // a text ends before the first of these that appears
@@ -44,8 +44,8 @@ struct GeneratedText {
 // Callbacks of generate(), on the caller's thread; each may be empty. An exception ends the call.
 // prompt: the index of the text's prompt.
 struct TextReport {
-  // Gets the next part of a text, never empty, once no stop word can begin in it. Parts have whole
-  // characters.
+  // Receives the next part of a text, never empty. What may be the beginning of a stop word, or of
+  // a UTF-8 character, is held back until more is known, or the text ends.
   std::function<void(size_t prompt, const std::string& part)> part = {};
   // Gets a text that has ended. Texts end in any order.
   std::function<void(size_t prompt, const GeneratedText& text)> end = {};

@@ -59,7 +59,7 @@ struct RunOptions {
   // Set *stop to true, on any thread, to end the call: train() saves a checkpoint after the current
   // step and returns, evaluate() throws Error(interrupted). null: nothing ends it.
   const std::atomic<bool>* stop = nullptr;
-  // Start of the time that max_time limits, as the start of the process; none: the call of train().
+  // When max_time begins to count, for example the start of the process; nullopt: the call.
   std::optional<std::chrono::steady_clock::time_point> started = {};
   // Called once on each rank when the data is open and memory is allocated, before any file of an
   // earlier run changes. `stop` has no effect before that.

@@ -77,7 +77,7 @@ struct WeightInfo {
 struct TrainerMemory {     // of a device of this process, in bytes
   std::string device;      // "cuda:1"
   int64_t in_use = 0;      // now
-  int64_t peak = 0;        // sum of each kind's own peak so far: at least the most in use at once
+  int64_t peak = 0;        // sum of each kind's own peak: an upper bound of the most in use
   BytesByKind kinds = {};  // in_use by what it is for
 };
 
@@ -102,7 +102,7 @@ struct TrainerOptions {
 // step.
 struct FitOptions {
   std::optional<int64_t> steps = {};  // how many; default: up to the end of the config's run
-  std::function<double(int64_t step)> lr = {};  // of a step, counted from 0; empty: the schedule's
+  std::function<double(int64_t step)> lr = {};  // of a step; the first is 0; empty: the schedule's
   std::function<bool(const StepResult&)> on_step = {};
   std::function<bool(int64_t epoch, const EvaluationResult&)> on_epoch = {};
   const std::atomic<bool>* stop = nullptr;  // set it, on any thread, to end after the present step
@@ -113,9 +113,10 @@ struct FitOptions {
 // - Bad steps (loss or gradient not finite, or bad by guard.*_zscore) change nothing: they throw
 //   Error(diverged), or with guard.on_bad_step: skip count as a step without an update. rollback is
 //   refused.
-// - After these errors the Trainer is unchanged and usable: Error(config) and Error(data) about
-//   arguments, except of load() in a run of several processes; in a run of one process also
-//   unreadable samples, and Error(checkpoint) of save(), or of load() while it reads the file.
+// - These errors leave the Trainer unchanged and usable: (1) Error(config) and Error(data) about
+//   arguments, of load() only in a run of one process; (2) Error(diverged) of a bad step; (3) in a
+//   run of one process also Error(data) for unreadable samples, Error(checkpoint) of save(), and of
+//   load() if reading the file failed.
 // - After any other Error the state is lost: calls that need it throw.
 // - These keys have no effect: output, checkpoint, eval, log, monitor, check, early_stop, max_time.
 class SPIRE_API Trainer {

@@ -1,4 +1,5 @@
-// The program `trainer` as a function, for programs that link more into it, such as hooks of tests.
+// The program `trainer` as a function: a program that is `trainer` plus code of its own, such as a
+// hook for a test, calls it from main().
 #pragma once
 #include <spire/export.h>
 #include <spire/world.h>

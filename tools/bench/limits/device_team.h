@@ -1,5 +1,6 @@
-// Devices at work at once, each driven by one lane (a thread) as in training: what ceilings are
-// measured with. A lane on a CPU is one thread, which the system may run on any core.
+// Runs and times the same work on several devices at once, to measure a machine's upper limits
+// (ceilings). As in training, threads called lanes drive the devices. A lane on a CPU is one
+// thread, which the system may run on any core.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -41,8 +42,8 @@ class DeviceTeam {
   // Returns the seconds of one call of body(lane) on all lanes at once, in the fastest round: from
   // the start of the first lane to the end of the last.
   double best_seconds(const Repeats& repeats, const std::function<void(int lane)>& body);
-  // The same for work that begins with a call of begin() on the leading thread. A round calls
-  // begin() and body() once.
+  // As above, but calls begin() on the calling thread before each body(); its time does not count.
+  // A round is one call of each.
   double best_seconds(const Repeats& repeats, const std::function<void()>& begin,
                       const std::function<void(int lane)>& body);
 

@@ -30,13 +30,14 @@ struct Link {
 // their sources. Throws Error(config), which lists what is allowed.
 Link parse_link(std::string_view text);
 
-// Measures messages between two processes of this host: exchanges of 8 bytes give alpha, exchanges
-// of `bytes` in both directions beta. The two ranks are threads with a socket between them.
+// Measures the link between processes of this host; two threads joined by a socket stand for the
+// processes. Exchanges of 8 bytes give alpha, exchanges of `bytes` in both directions beta.
 // Predictions for this link are compared with runs on this host.
 Link measure_local_link(int64_t bytes = int64_t{8} << 20, const Repeats& repeats = {});
 
-// Every member sends a part of the buffer to every other one, and receives one of each: Spire's
-// reduce-scatter (before it adds), its all-gather, and the gather to and scatter from one member.
+// Returns the time in which each member sends 1/R of the buffer to every other member. So long take
+// Spire's reduce-scatter without its additions, its all-gather, and a gather to or a scatter from
+// one member.
 // Starts of messages follow each other: (R - 1) alpha + (R - 1) / R B beta. [1]
 double spread_seconds(const Link& link, int64_t members, double bytes);
 
@@ -70,8 +71,8 @@ double publish_seconds(const CommunicationModel& model, int64_t members, double 
 // (D - 1) / D B gamma. It is part of the lane's backward.
 double share_seconds(const CommunicationModel& model, double bytes);
 
-// Returns the time to copy weights to the other devices of a member after the update: read and
-// written, one device after another, as the source is one memory.
+// Returns the time to copy weights to the other devices of a member after the update (mirrored:
+// 0). The copies run one after another, because all read the same memory.
 double copy_seconds(const CommunicationModel& model, double bytes);
 
 }  // namespace spire

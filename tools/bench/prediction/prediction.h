@@ -58,7 +58,8 @@ class ScalingPrediction {
   ScalingPrediction(std::vector<int64_t> devices, const std::string& link, const RunConfig& config,
                     const std::vector<Variant>& variants);
 
-  // Predicts from each point on one device that has run; returns the points for the page's charts.
+  // For each measured run on one device in one process, predicts the speed on each of `devices`. On
+  // CPUs it also measures the link between processes here. Returns points for the page's charts.
   std::vector<ModelledPoint> predict(const BenchReport& report);
   // Returns, after predict(), tables of the predictions, and of the model beside what was measured.
   const std::string& text() const { return text_; }
