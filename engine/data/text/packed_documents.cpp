@@ -44,13 +44,16 @@ TokenDocuments find_documents(const TokenSequence& sequence, int32_t separator) 
   return documents;
 }
 
-int64_t begin_of_last_documents(const TokenDocuments& documents, int64_t begin) {
+TokenDocuments take_last_documents(TokenDocuments& documents, int64_t begin) {
   if (documents.size() < 2)
     fail(Category::data,
          "data.tokens.documents: packed: there is one document, but training and evaluation need "
          "one each; add documents, or use joined");
   auto first = std::ranges::lower_bound(documents, begin, {}, &TokenDocument::begin);
-  return std::clamp(first, documents.begin() + 1, documents.end() - 1)->begin;
+  first = std::clamp(first, documents.begin() + 1, documents.end() - 1);
+  TokenDocuments last(first, documents.end());
+  documents.erase(first, documents.end());
+  return last;
 }
 
 TokenDocuments hold_out_documents(TokenDocuments& documents, double share) {

@@ -30,9 +30,9 @@ using TokenDocuments = std::vector<TokenDocument>;
 // Cuts a sequence ahead of each separator. Throws Error(data) if it has none.
 TokenDocuments find_documents(const TokenSequence& sequence, int32_t separator);
 
-// Returns where the last documents begin: with the one at or behind `begin`, at least with the last
-// one, but never with the first. Throws Error(data) if there is only one.
-int64_t begin_of_last_documents(const TokenDocuments& documents, int64_t begin);
+// Moves the documents from the one at or behind `begin` on to the result, at least the last one.
+// Throws Error(data) if there is only one.
+TokenDocuments take_last_documents(TokenDocuments& documents, int64_t begin);
 
 // Moves round(share * n) of n documents to the result, the same for any seed. Throws Error(config)
 // if none would be left, or taken.

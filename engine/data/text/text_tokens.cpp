@@ -36,6 +36,7 @@ std::string read_text(const fs::path& path, bool any_bytes) {
   return text;
 }
 
+// Makes the vocabulary that data.tokens.vocabulary names.
 std::unique_ptr<Vocabulary> vocabulary_for(const TokensConfig& config, std::string_view text) {
   if (config.vocabulary == TokensConfig::Vocabulary::gpt2)
     return read_bpe(find_bpe(config.bpe_path));

@@ -1,6 +1,7 @@
 #include "engine/data/text/token_dataset.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
@@ -68,6 +69,13 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
          "correct data.tokens.vocabulary or vocabulary.txt");
 }
 
+// Returns the offset of training windows. They move each epoch, so that a token is not always at
+// the same position of its window; a stored copy of the data keeps them in place.
+TokenDataset::Offset training_offset(const ReadOptions& options) {
+  return options.stored || options.plain ? TokenDataset::Offset::none
+                                         : TokenDataset::Offset::by_epoch;
+}
+
 bool packs(const DataConfig& config) {
   return config.tokens.documents == TokensConfig::Documents::packed;
 }
@@ -96,52 +104,29 @@ int32_t separator_of(const std::string& vocabulary) {
   return ids[0];
 }
 
-struct TokenParts {
-  std::unique_ptr<TokenSequence> train, test, val = {};  // val may be null
+struct PartOfDocuments {
+  std::shared_ptr<const TokenSequence> sequence;
+  TokenDocuments documents;
 };
 
 // Packs documents, those of training in a new order each epoch. Validation data are documents, as
-// rows have other ones in each epoch.
+// rows have other ones in each epoch. size: of the vocabulary.
 DatasetPair pack_documents(const DataConfig& config, const ReadOptions& options,
-                           const std::string& vocabulary, int64_t size, TokenParts parts) {
+                           const std::string& vocabulary, int64_t size, PartOfDocuments train,
+                           PartOfDocuments test, std::optional<PartOfDocuments> val = {}) {
   using Order = PackedDocuments::Order;
-  using Sequence = std::shared_ptr<const TokenSequence>;
-  int32_t separator = separator_of(vocabulary);
-  auto dataset = [&](const Sequence& sequence, TokenDocuments documents, Order order) {
-    return std::make_unique<PackedDocuments>(sequence, std::move(documents), config.tokens.length,
-                                             order, options.seed, vocabulary, size);
+  auto dataset = [&](const PartOfDocuments& part, TokenDocuments documents, Order order) {
+    return std::make_unique<PackedDocuments>(part.sequence, std::move(documents),
+                                             config.tokens.length, order, options.seed, vocabulary,
+                                             size);
   };
-  auto stored_dataset = [&](const Sequence& sequence) {
-    return dataset(sequence, find_documents(*sequence, separator), Order::stored);
-  };
-  bool stored = options.stored || options.plain;
   DatasetPair data;
-  Sequence train = std::move(parts.train);
-  TokenDocuments documents = find_documents(*train, separator);
   if (config.val.share > 0)
-    data.val = dataset(train, hold_out_documents(documents, config.val.share), Order::stored);
-  if (parts.val) data.val = stored_dataset(std::move(parts.val));
-  data.train = dataset(train, std::move(documents), stored ? Order::stored : Order::by_epoch);
-  data.test = stored_dataset(std::move(parts.test));
-  return data;
-}
-
-// size: of the vocabulary.
-DatasetPair make_token_pair(const DataConfig& config, const ReadOptions& options,
-                            const std::string& vocabulary, int64_t size, TokenParts parts) {
-  if (packs(config)) return pack_documents(config, options, vocabulary, size, std::move(parts));
-  using Offset = TokenDataset::Offset;
-  auto dataset = [&](std::unique_ptr<TokenSequence>& part, Offset offset) {
-    return std::make_unique<TokenDataset>(std::move(part), config.tokens.length, offset,
-                                          options.seed, vocabulary, size);
-  };
-  // Windows of training move each epoch, so that a token is not always at the same position of its
-  // window; a stored copy of the data keeps them in place.
+    data.val = dataset(train, hold_out_documents(train.documents, config.val.share), Order::stored);
+  if (val) data.val = dataset(*val, std::move(val->documents), Order::stored);
   bool stored = options.stored || options.plain;
-  DatasetPair data;
-  data.train = dataset(parts.train, stored ? Offset::none : Offset::by_epoch);
-  data.test = dataset(parts.test, Offset::none);
-  if (parts.val) data.val = dataset(parts.val, Offset::none);
+  data.train = dataset(train, std::move(train.documents), stored ? Order::stored : Order::by_epoch);
+  data.test = dataset(test, std::move(test.documents), Order::stored);
   return data;
 }
 
@@ -165,9 +150,26 @@ DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
            size);
   std::string vocabulary = vocabulary_of_shards(config.path, config);
   check_vocabulary(vocabulary, train[0]);
-  TokenParts sequences{sequence_of(std::move(train)), sequence_of(std::move(test))};
-  if (!val.empty()) sequences.val = sequence_of(std::move(val));
-  DatasetPair data = make_token_pair(config, options, vocabulary, size, std::move(sequences));
+  DatasetPair data;
+  if (packs(config)) {
+    auto part = [&, separator = separator_of(vocabulary)](std::vector<TokenShard>& shards) {
+      std::shared_ptr<const TokenSequence> sequence = sequence_of(std::move(shards));
+      return PartOfDocuments{sequence, find_documents(*sequence, separator)};
+    };
+    PartOfDocuments first = part(train), second = part(test);
+    std::optional<PartOfDocuments> third;
+    if (!val.empty()) third = part(val);
+    data = pack_documents(config, options, vocabulary, size, std::move(first), std::move(second),
+                          std::move(third));
+  } else {
+    auto dataset = [&](std::vector<TokenShard>& shards, TokenDataset::Offset offset) {
+      return std::make_unique<TokenDataset>(sequence_of(std::move(shards)), config.tokens.length,
+                                            offset, options.seed, vocabulary, size);
+    };
+    data.train = dataset(train, training_offset(options));
+    data.test = dataset(test, TokenDataset::Offset::none);
+    if (!val.empty()) data.val = dataset(val, TokenDataset::Offset::none);
+  }
   data.notes = std::move(parts.notes);
   return data;
 }
@@ -207,27 +209,35 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
                                 counted(text.unknown, "character")));
   int64_t size = text.vocabulary->size();
   std::span<const int32_t> ids = text.ids;
-  std::string vocabulary = text.vocabulary->to_text();
-  auto sequence = [&](std::span<const int32_t> part) {
-    return sequence_of(part, size, text.files);
-  };
-  std::span<const int32_t> train = ids, test = ids;
-  if (options.all_test) {
+  auto test_count = options.all_test
+                        ? ids.size()
+                        : static_cast<size_t>(test_tokens(std::ssize(ids), config.tokens));
+  if (options.all_test)
     notes.push_back(all_test_note(fmt::format("{}", fmt::join(config.tokens.text, ", ")),
                                   counted(std::ssize(ids), "token"), "data.tokens.val_share"));
-  } else {
-    int64_t end = std::ssize(ids) - test_tokens(std::ssize(ids), config.tokens);
-    if (packs(config))
-      end = begin_of_last_documents(find_documents(*sequence(ids), separator_of(vocabulary)), end);
-    train = ids.first(static_cast<size_t>(end));
-    test = ids.subspan(static_cast<size_t>(end));
+  if (packs(config)) {
+    std::string vocabulary = text.vocabulary->to_text();
+    std::shared_ptr<const TokenSequence> all = sequence_of(ids, size, text.files);
+    TokenDocuments documents = find_documents(*all, separator_of(vocabulary));
+    TokenDocuments last =
+        options.all_test
+            ? documents
+            : take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
+    DatasetPair packed = pack_documents(config, options, vocabulary, size,
+                                        {all, std::move(documents)}, {all, std::move(last)});
+    packed.notes = std::move(notes);
+    return packed;
   }
-  DatasetPair data =
-      make_token_pair(config, options, vocabulary, size, {sequence(train), sequence(test)});
-  data.notes = std::move(notes);
-  return data;
+  auto dataset = [&](std::span<const int32_t> part, TokenDataset::Offset offset) {
+    return std::make_unique<TokenDataset>(sequence_of(part, size, text.files), config.tokens.length,
+                                          offset, options.seed, text.vocabulary->to_text(), size);
+  };
+  size_t trained = options.all_test ? ids.size() : ids.size() - test_count;
+  return {dataset(ids.first(trained), training_offset(options)),
+          dataset(ids.last(test_count), TokenDataset::Offset::none), std::move(notes)};
 }
 
+// A sequence of shards, one after another.
 class ShardSequence : public TokenSequence {
  public:
   explicit ShardSequence(std::vector<TokenShard> shards) : shards_(std::move(shards)) {

@@ -37,6 +37,7 @@ constexpr uint64_t max_vocabulary = uint64_t{1} << 31;
   fail(Category::data, "{}: {}; get an intact copy", path.string(), what);
 }
 
+// Reads and checks each field of the header.
 ShardHeader read_header(const ChangeDetectingReader& file) {
   ShardHeader header;
   if (file.bytes() < sizeof(header))
@@ -76,6 +77,7 @@ void check_size(const ChangeDetectingReader& file, const ShardHeader& header) {
                        sizeof(ShardHeader) + header.count * header.element_bytes, header.count));
 }
 
+// Returns the ids as T.
 template <typename T>
 std::vector<T> narrowed(std::span<const int32_t> tokens, int64_t vocabulary) {
   std::vector<T> ids;

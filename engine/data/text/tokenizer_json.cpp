@@ -23,6 +23,7 @@ constexpr std::array split_patterns = {
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
 
+// Returns a member, or null where there is none.
 const Json& member(const Json& object, const char* key) {
   static const Json none;
   auto found = object.is_object() ? object.find(key) : object.end();
