@@ -53,7 +53,7 @@ struct TextsPass {
 };
 
 // A forward pass over a whole window (context) of tokens, which writes logits (context,
-// vocabulary): row i is for the token that follows position i. window_pass() makes a TokenPass that
+// vocabulary): row i is for the token that follows position i. window_pass() makes a TextsPass that
 // runs `pass` once for each new token.
 using WindowPass = std::function<void(std::span<const int32_t> window, std::span<float> logits)>;
 TextsPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass);  // of one text

@@ -283,6 +283,7 @@ std::optional<RunSummary> read_summary(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return {};
   RunSummary summary;
+  summary.exit = static_cast<int>(Category::unexpected);  // where the text has none
   summary.val.best = std::numeric_limits<double>::quiet_NaN();
   auto all = [&](auto... pairs) { (take(json, pairs.first, *pairs.second), ...); };
   auto to = [](const char* key, auto& value) { return std::pair(key, &value); };

@@ -88,7 +88,9 @@ void RunCheckpoints::take_best() {
 
 bool RunCheckpoints::due() const {
   int64_t step = run_.progress.step;
-  return urgent_ || regular_before(step + 1) == step;
+  const CheckpointConfig& config = run_.setup.config.checkpoint;
+  return urgent_ ||
+         (step > 0 && regular_checkpoint_before(config, run_.steps_per_epoch(), step + 1) == step);
 }
 
 int64_t RunCheckpoints::regular_before(int64_t step) const {

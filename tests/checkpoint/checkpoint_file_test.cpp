@@ -204,6 +204,19 @@ TEST_F(CheckpointFile, AnyFlippedBitIsAnError) {
   }
 }
 
+TEST_F(CheckpointFile, GarbageBehindAGoodHeaderIsAnError) {
+  write_checkpoint(path, sample_state());
+  std::string bytes = content_of(path);
+  RandomStream random(12, Purpose::shuffle);
+  for (uint32_t i = 0; i < 200; ++i) {
+    std::string damaged = bytes;
+    size_t at = random.below(4 * i, static_cast<uint32_t>(bytes.size() - 64));
+    for (size_t k = 0; k < 64; ++k) damaged[at + k] = static_cast<char>(random.bits(1000 * i + k));
+    write_bytes(path, damaged);
+    checkpoint_error([&] { read_checkpoint(path); });
+  }
+}
+
 TEST_F(CheckpointFile, FullDiskIsAnErrorThatLeavesTheOldFile) {
   write_checkpoint(path, sample_state(1));
   auto full = std::filesystem::file_size(path);

@@ -136,6 +136,11 @@ TEST_F(Parts, OfImageFoldersAreFolders) {
   EXPECT_THAT(two.notes, ElementsAre(HasSubstr("folder not read: 'extra'")));
 }
 
+TEST_F(Parts, OfImageFoldersHaveOtherNamesInAnyCaseToo) {
+  put_folders("Training", "Valid", "TESTING");
+  EXPECT_THAT(counts(open_as("image_folder")), ElementsAre(6, 4, 2));
+}
+
 TEST_F(Parts, TestImagesWithoutClassesAreNotRead) {
   put_folders("train", "dev", "other");
   fs::remove_all(folder_ / "other");

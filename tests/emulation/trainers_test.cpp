@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <tests/emulation/devices.h>
 
+#include "tests/base/folder.h"
 #include "tests/run/recorder.h"
 #include "tests/train/small_run.h"
 

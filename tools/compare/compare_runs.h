@@ -15,7 +15,6 @@
 #include "engine/observe/metrics_lines.h"
 #include "engine/run/audit/bit_keys.h"
 #include "tools/audit/audit_log.h"
-#include "tools/compare/compare_runs.h"
 #include "tools/compare/replay_pair.h"
 
 namespace spire {

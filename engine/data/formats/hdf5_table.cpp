@@ -164,11 +164,12 @@ Hdf5Table::Hdf5Table(const fs::path& file, Hdf5Array::Cache input, const ChooseN
     if (!names.target.empty())
       opened->arrays.emplace_back(opened->links, path_, names.target, Hdf5Array::Cache::chunks);
   });
-  opened_ = std::move(opened);
-  count_ = opened_->arrays[0].rows();
-  if (has_target() && opened_->arrays[1].rows() != count_)
-    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
-         opened_->arrays[1].rows(), names.input, count_);
+  const auto& arrays = opened->arrays;
+  count_ = arrays[0].rows();
+  if (arrays.size() > 1 && arrays[1].rows() != count_)
+    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set",
+         arrays[1].location(), arrays[1].rows(), names.input, count_);
+  opened_ = std::move(opened);  // last: an error closes the file while the session lives
 }
 
 Hdf5Table::~Hdf5Table() {

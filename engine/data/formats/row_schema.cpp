@@ -38,7 +38,7 @@ template <typename T, typename Use>
 void read_blocks(const RowTable& table, size_t column, int64_t block_rows, int64_t most,
                  int64_t max_rows, const Use& use) {
   int64_t blocks = (table.count() + block_rows - 1) / block_rows;
-  int64_t used = std::clamp<int64_t>(most, 1, blocks);
+  int64_t used = std::min(std::max<int64_t>(most, 1), blocks);
   size_t row_bytes = table.columns()[column].row_bytes();
   std::vector<std::byte> memory(static_cast<size_t>(std::min(block_rows, max_rows)) * row_bytes);
   std::array<std::byte*, 2> to{};

@@ -44,7 +44,8 @@ Kernel make_cuda(const ConcatOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const SliceOp& op, const KernelRequest& request) {
-  const auto [axis, begin, length] = op.attributes();
+  const int axis = op.attributes().axis;
+  const int64_t begin = op.attributes().begin;
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
   int64_t bytes = row_bytes(y, axis);
   return move_rows({{.rows = rows_before_axis(x, axis),
@@ -58,7 +59,8 @@ Kernel make_cuda(const SliceOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const SliceBackwardOp& op, const KernelRequest& request) {
-  const auto [axis, begin, length] = op.attributes();
+  const int axis = op.attributes().axis;
+  const int64_t begin = op.attributes().begin;
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
   int64_t whole = row_bytes(dx, axis), part = row_bytes(dy, axis);
   return move_rows({{.rows = rows_before_axis(dx, axis),

@@ -10,12 +10,12 @@ namespace spire {
 
 namespace {
 
-struct Names {
+struct LossNames {
   std::string_view forward, backward;
 };
 
 // In the order of Regression.
-constexpr Names names[] = {
+constexpr LossNames loss_names[] = {
     {"mse", "mse_backward"}, {"l1", "l1_backward"}, {"l1_l2", "l1_l2_backward"}};
 
 void expect_pair(const Op& op, TensorSpecs inputs) {
@@ -37,11 +37,11 @@ void expect_samples(const Op& op, TensorSpecs inputs) {
 }  // namespace
 
 std::string_view RegressionLossOp::name() const {
-  return names[static_cast<size_t>(attributes_.kind)].forward;
+  return loss_names[static_cast<size_t>(attributes_.kind)].forward;
 }
 
 std::string_view RegressionLossBackwardOp::name() const {
-  return names[static_cast<size_t>(attributes_.kind)].backward;
+  return loss_names[static_cast<size_t>(attributes_.kind)].backward;
 }
 
 std::vector<TensorSpec> RegressionLossOp::infer(TensorSpecs inputs) const {

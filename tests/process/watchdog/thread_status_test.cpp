@@ -75,9 +75,19 @@ TEST(LaneError, SaysWhereAndKeepsACategoryOfItsOwn) {
 }
 
 TEST(ThreadStatus, PhasesHaveNames) {
-  EXPECT_EQ(phase_text(Phase::bucket, 3), "bucket 3");
-  EXPECT_EQ(phase_text(Phase::forward, 3), "forward");
-  EXPECT_EQ(phase_text(Phase::waiting, 0), "waiting");
+  const std::pair<Phase, const char*> names[] = {{Phase::idle, "idle"},
+                                                 {Phase::waiting, "waiting"},
+                                                 {Phase::start, "start"},
+                                                 {Phase::data, "data"},
+                                                 {Phase::forward, "forward"},
+                                                 {Phase::backward, "backward"},
+                                                 {Phase::bucket, "bucket 3"},
+                                                 {Phase::update, "update"},
+                                                 {Phase::eval, "eval"},
+                                                 {Phase::device, "device"},
+                                                 {Phase::checkpoint, "checkpoint"},
+                                                 {Phase::setup, "device setup"}};
+  for (const auto& [phase, name] : names) EXPECT_EQ(phase_text(phase, 3), name);
 }
 
 TEST(ThreadStatus, EnteringStartsTheTimeAnew) {

@@ -30,10 +30,13 @@ uint64_t trained_hash(const RunConfig& config, std::shared_ptr<const Model> mode
 }
 
 TEST(OwnModel, OfTheSameLayersHasTheBitsOfTheNamedOne) {
-  RunConfig named = point_config();
-  named.model = {.name = "mlp", .hidden = {16}, .dropout = 0.2};
-  EXPECT_EQ(trained_hash(point_config(), own_mlp()), trained_hash(named, nullptr));
-  EXPECT_EQ(trained_hash(point_config({"2xcpu"}), own_mlp()), trained_hash(named, nullptr));
+  for (auto precision : {RunConfig::Precision::fp32, RunConfig::Precision::bf16}) {
+    RunConfig one = point_config(), two = point_config({"2xcpu"}), named = one;
+    named.model = {.name = "mlp", .hidden = {16}, .dropout = 0.2};
+    one.precision = two.precision = named.precision = precision;
+    EXPECT_EQ(trained_hash(one, own_mlp()), trained_hash(named, nullptr));
+    EXPECT_EQ(trained_hash(two, own_mlp()), trained_hash(named, nullptr));
+  }
 }
 
 TEST(OwnModel, MayHaveALossOfItsOwn) {
