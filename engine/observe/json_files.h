@@ -86,8 +86,8 @@ class SummaryFile : public Observer {
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
 // Reads what summary_json() wrote: a number that was not finite is NaN. A field that is missing or
-// of another type, as in files of other versions, keeps its default; val.best is then NaN. nullopt
-// if the text is no JSON object.
+// of another type, as in files of other versions, keeps its default, but val.best is then NaN, and
+// exit 1. nullopt if the text is no JSON object.
 std::optional<RunSummary> read_summary(const std::string& text);
 
 }  // namespace spire

@@ -327,7 +327,7 @@ TEST(Summary, WhatIsNoFieldKeepsItsDefault) {
   auto read = read_summary(R"({"steps": 1e300, "exit": "x", "devices": 5, "seconds": "y",
                                "val": {"loss": "z", "data": 1, "best_": 2}, "test": 3})");
   EXPECT_EQ(read->steps, 0);
-  EXPECT_EQ(read->exit, 0);
+  EXPECT_EQ(read->exit, 1);  // a text without an exit code is no success
   EXPECT_TRUE(read->devices.empty());
   EXPECT_TRUE(read->val.measured);
   EXPECT_FALSE(read->test);
