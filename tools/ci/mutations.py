@@ -50,12 +50,9 @@ def candidates(only):
     return {room: places for room, places in sorted(rooms.items()) if places}
 
 
-def run(command, limit=None):
-    try:
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit)
-        return done.returncode, done.stdout
-    except subprocess.TimeoutExpired as late:
-        return None, late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout or ""
+def run(command):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
 
 
 def verdict(build):
