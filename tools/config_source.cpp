@@ -77,7 +77,8 @@ std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
 }
 
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
-                                       const std::optional<std::string>& name, Prefer prefer) {
+                                       const std::optional<std::string>& name,
+                                       CheckpointChoice prefer) {
   bool of_files = arguments.help_config || !arguments.configs.empty();
   NamedRun run;
   if (of_files) {
@@ -101,7 +102,7 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
     if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };
   // --resume auto also begins a run that has no checkpoint yet.
-  bool may_begin = prefer == Prefer::newest && name == "auto";
+  bool may_begin = prefer == CheckpointChoice::newest && name == "auto";
   run.checkpoint = may_begin ? find_checkpoint_if_any(named, output, prefer, warn)
                              : find_checkpoint(named, output, prefer, warn);
   if (of_files) return run;
@@ -189,7 +190,7 @@ std::function<void(std::string_view line)> line_printer(const Arguments& argumen
 
 ConfigSnapshot::ConfigSnapshot(const ResolvedConfig& resolved)
     : descriptor_(memfd_create("config", 0)) {
-  std::string text = to_yaml(resolved.config, left_out(resolved));
+  std::string text = to_yaml(resolved.config, defaulted_keys(resolved));
   // A memfd takes all of the text in one write, or none of it.
   if (write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     fail(Category::device, "no copy of the config can be made: {}", system_reason(errno));

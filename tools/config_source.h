@@ -41,7 +41,8 @@ struct NamedRun {
 // output is then the run's present directory, even if that was moved. Returns none as read_config()
 // does. Prints warnings if --log-level allows. Throws Error(config), Error(checkpoint).
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
-                                       const std::optional<std::string>& name, Prefer prefer);
+                                       const std::optional<std::string>& name,
+                                       CheckpointChoice prefer);
 
 // Returns whether the command line names other data than the run was trained on: then all its
 // samples are to be evaluated. False if the command line also sets the share of test or validation

@@ -33,7 +33,7 @@ void add_eval_options(CLI::App& app, ParsedWords& words) {
 }
 
 int run_eval(const Arguments& arguments) {
-  auto run = read_named_run(arguments, arguments.resume, Prefer::best);
+  auto run = read_named_run(arguments, arguments.resume, CheckpointChoice::best);
   if (!run) return 0;
   refuse_other_reading(*run, arguments);
   const RunConfig& config = run->resolved.config;
@@ -49,7 +49,7 @@ int run_eval(const Arguments& arguments) {
   for (const std::string& warning : run->resolved.warnings) console->on_warning(warning);
   RunOptions options;
   options.checkpoint = run->checkpoint->loaded();  // already read, for its config
-  options.left_out = left_out(run->resolved);
+  options.defaulted_keys = defaulted_keys(run->resolved);
   options.on_validation = arguments.on_validation;
   options.all_test = !arguments.on_validation && takes_other_data(*run, arguments);
   options.stop = signals.flag();

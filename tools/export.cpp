@@ -118,7 +118,7 @@ int run_export(const Arguments& arguments) {
   const ExportArguments& asked = arguments.exported;
   ExportOptions options = asked.options;
   check_export(asked.to, options);
-  auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
+  auto run = read_named_run(arguments, asked.checkpoint, CheckpointChoice::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", asked.checkpoint);
   InputFiles read;
   read.add(run->checkpoint->path());

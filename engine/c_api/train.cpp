@@ -58,7 +58,7 @@ RunResult train_with(const spire_config& config, const spire_train_options& want
   RunOptions options;
   options.overwrite = wanted.overwrite != 0;
   if (wanted.resume) options.resume = wanted.resume;
-  options.left_out = left_out(config.resolved);
+  options.defaulted_keys = defaulted_keys(config.resolved);
   if (wanted.data) options.data = data_of_c(*wanted.data);
   options.stop = &cancel.requested;
   Callbacks callbacks(wanted, cancel.requested);

@@ -62,13 +62,14 @@ struct Place {
   CheckpointStore store() const { return CheckpointStore(run / folder, {}); }
 };
 
-Place place_of(const std::string& name, const fs::path& output, Prefer prefer) {
+Place place_of(const std::string& name, const fs::path& output, CheckpointChoice prefer) {
   using Which = Place::Which;
   if (name == "auto" || name == "latest") return {Which::newest, output, {}};
   if (name == "best") return {Which::best, output, {}};
   fs::path path = trimmed(name);
   if (is_folder(path))
-    return {prefer == Prefer::best ? Which::best_or_newest : Which::newest, run_of(path), {}};
+    return {
+        prefer == CheckpointChoice::best ? Which::best_or_newest : Which::newest, run_of(path), {}};
   if (is_pointer(path, "latest") || is_pointer(path, "best"))
     return {path.filename() == "best" ? Which::best : Which::newest, run_of(folder_of(path)), {}};
   if (is_there(path))  // a file, which need not lie in a run's folder
@@ -108,12 +109,13 @@ NamedCheckpoint load(const Place& place, const CheckpointStore::OnDamaged& on_da
 
 }  // namespace
 
-NamedCheckpoint load_named_if_any(const std::string& name, const fs::path& output, Prefer prefer,
+NamedCheckpoint load_named_if_any(const std::string& name, const fs::path& output,
+                                  CheckpointChoice prefer,
                                   const CheckpointStore::OnDamaged& on_damaged) {
   return load(place_of(name, output, prefer), on_damaged);
 }
 
-NamedCheckpoint load_named(const std::string& name, const fs::path& output, Prefer prefer,
+NamedCheckpoint load_named(const std::string& name, const fs::path& output, CheckpointChoice prefer,
                            const CheckpointStore::OnDamaged& on_damaged) {
   Place place = place_of(name, output, prefer);
   NamedCheckpoint named = load(place, on_damaged);

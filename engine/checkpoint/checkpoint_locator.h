@@ -19,8 +19,9 @@ struct NamedCheckpoint {
 // find_checkpoint_if_any() of <spire/checkpoint.h>, which say what a name may be. on_damaged also
 // gets the unchecked_warning() of the file; it may be empty.
 NamedCheckpoint load_named(const std::string& name, const std::filesystem::path& output,
-                           Prefer prefer, const CheckpointStore::OnDamaged& on_damaged);
+                           CheckpointChoice prefer, const CheckpointStore::OnDamaged& on_damaged);
 NamedCheckpoint load_named_if_any(const std::string& name, const std::filesystem::path& output,
-                                  Prefer prefer, const CheckpointStore::OnDamaged& on_damaged);
+                                  CheckpointChoice prefer,
+                                  const CheckpointStore::OnDamaged& on_damaged);
 
 }  // namespace spire

@@ -402,7 +402,7 @@ ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrid
 
 }  // namespace
 
-std::set<std::string> left_out(const ResolvedConfig& resolved) {
+std::set<std::string> defaulted_keys(const ResolvedConfig& resolved) {
   std::set<std::string> keys;
   for (const auto& [path, source] : resolved.source)
     if (source == default_place) keys.insert(path);

@@ -32,7 +32,7 @@ void require_path(const DatasetEntry& entry, const DataConfig& config) {
 // inspection ignore it.
 DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
                        const ReadOptions& options) {
-  if ((options.stored || options.plain) && config.augment != AugmentConfig{}) {
+  if ((options.as_stored || options.as_evaluation) && config.augment != AugmentConfig{}) {
     DataConfig plain = config;
     plain.augment = {};
     return open_entry(entry, plain, options);
@@ -44,7 +44,7 @@ DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
          entry.name);
   require_path(entry, config);
   DatasetPair data = entry.open(config, options);
-  bool degrades = config.degrade.kind != DegradeConfig::Kind::none && !options.stored;
+  bool degrades = config.degrade.kind != DegradeConfig::Kind::none && !options.as_stored;
   return degrades ? degraded(std::move(data), config.degrade, options.seed, config.workers + 1)
                   : std::move(data);
 }
@@ -130,7 +130,7 @@ DatasetDescription describe_dataset(const DataConfig& config) {
   data.on_error = DataConfig::OnError::skip;
   // Windows of tokens are counted as a run has them: they move, and a stored copy may have one
   // more.
-  DatasetPair pair = open_dataset(data, {.stored = config.name != "tokens"});
+  DatasetPair pair = open_dataset(data, {.as_stored = config.name != "tokens"});
   return {config.name,
           pair.train->spec(),
           describe(*pair.train),

@@ -32,7 +32,7 @@ class DatasetOver : public Dataset {
   int64_t count() const override { return data_->count(); }
   int64_t skipped() const override { return data_->skipped(); }
   std::vector<std::string> problems() const override { return data_->problems(); }
-  void separate(const std::vector<bool>& held_out) override { data_->separate(held_out); }
+  void set_held_out(const std::vector<bool>& held_out) override { data_->set_held_out(held_out); }
   int64_t chunk() const override { return data_->chunk(); }
   void read_labels(int64_t first, std::span<int32_t> out) const override {
     data_->read_labels(first, out);

@@ -82,7 +82,7 @@ std::vector<std::string> words_for(Part part) {
   return words;
 }
 
-void PartNames::leave_out_test(const std::string& place, const std::string& reason) {
+void PartNames::use_validation_as_test(const std::string& place, const std::string& reason) {
   notes.push_back(fmt::format("{}: '{}' not read, as {}; '{}' is the test data", place,
                               printable(test), reason, printable(val)));
   test = std::exchange(val, "");

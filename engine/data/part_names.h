@@ -33,7 +33,7 @@ struct PartNames {
   bool none() const { return train.empty() && val.empty() && test.empty(); }
   // Makes the validation data the test data, and notes why the test data is not read: `reason`.
   // REQUIRES: both are there.
-  void leave_out_test(const std::string& place, const std::string& reason);
+  void use_validation_as_test(const std::string& place, const std::string& reason);
 };
 
 // Chooses one name for each part. If only one of validation and test data is there, it is `test`.

@@ -28,8 +28,8 @@ class CorruptSamples {
   CorruptSamples(int64_t count, const DataConfig& config)  // count: samples in the dataset
       : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
-  // As Dataset::separate(). Without this call all samples are of one part.
-  void separate(const std::vector<bool>& held_out) { held_out_ = held_out; }
+  // As Dataset::set_held_out(). Without this call all samples are of one part.
+  void set_held_out(const std::vector<bool>& held_out) { held_out_ = held_out; }
 
   // Calls read() for `sample`, then for the next samples of its part (modulo count), until a call
   // succeeds, and records each Error(data). With on_error: stop it rethrows the first Error(data),

@@ -191,7 +191,7 @@ Shape shape_of(const SyntheticConfig& config) {
 }  // namespace
 
 DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options) {
-  if (options.stored)
+  if (options.as_stored)
     fail(Category::config,
          "data.name: synthetic samples are not stored, so they cannot be inspected, verified or "
          "converted; name another dataset");

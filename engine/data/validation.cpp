@@ -250,12 +250,12 @@ void hold_out_validation(const DataConfig& config, const std::function<DatasetPa
                                    data.train->spec().columns != data.test->spec().columns);
   std::vector<bool> held_out(static_cast<size_t>(data.train->count()));
   for (int64_t sample : split.val) held_out[static_cast<size_t>(sample)] = true;
-  data.train->separate(held_out);
+  data.train->set_held_out(held_out);
   std::shared_ptr<const Dataset> train = std::move(data.train);
   std::shared_ptr<const Dataset> source = train;
   if (reads_otherwise) {
     std::unique_ptr<Dataset> again = std::move(plain().train);
-    again->separate(held_out);
+    again->set_held_out(held_out);
     source = std::move(again);
   }
   using Reports = SampleSubset::Reports;
@@ -276,7 +276,7 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
     other.stddev = trained.normalization.stddev;
   }
   ReadOptions read = options;
-  read.plain = true;
+  read.as_evaluation = true;
   read.trained = std::make_shared<SampleSpec>(trained);
   read.trained_classes = true;
   DatasetPair val = open_dataset(other, read);

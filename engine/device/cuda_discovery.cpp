@@ -165,7 +165,8 @@ void add_host_facts(CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
   }
   const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
   std::vector<std::string> shown =
-      visible_gpus(list ? std::optional<std::string>(list) : std::nullopt, working(monitor.gpus()))
+      visible_gpus(list ? std::optional<std::string>(list) : std::nullopt,
+                   gpus_counted_by_cuda(monitor.gpus()))
           .uuids;
   if (shown.size() == 1 && shown[0].starts_with("MIG-")) gpu.uuid = shown[0];
 }
@@ -184,8 +185,8 @@ CudaStatus list_gpus_of_cuda() {
   cudaGetLastError();  // clears the thread's error, which later calls would else report
   GpuMonitor monitor;
   for (CudaDeviceInfo& gpu : status.devices) add_host_facts(gpu, monitor);
-  in_spire_order(status.devices,
-                 std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
+  sort_and_number_gpus(status.devices,
+                       std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
   remember_gpus(status.devices);
   return status;
 }

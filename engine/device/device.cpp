@@ -48,7 +48,7 @@ DeviceId parse_device(std::string_view text) {
   return device;
 }
 
-void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
+void sort_and_number_gpus(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
   auto known = [](const CudaDeviceInfo& gpu) { return gpu.host_number >= 0; };
   bool as_host = !cudas_own && std::ranges::all_of(gpus, known);
   std::ranges::sort(gpus, {}, &CudaDeviceInfo::ordinal);

@@ -12,7 +12,7 @@
 namespace spire {
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
-  int index = 0;         // the N of cuda:N, see in_spire_order()
+  int index = 0;         // the N of cuda:N, see sort_and_number_gpus()
   int ordinal = 0;       // the CUDA runtime's number of it
   int host_number = -1;  // nvidia-smi's number of it; -1: unknown
   std::string name;
@@ -39,7 +39,7 @@ struct CudaStatus {      // what CUDA offers in this build, on this machine
 // CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER is set; indices are then CUDA's ordinals. Else they are
 // nvidia-smi's numbers or, if one of these is unknown, places in the order of PCI bus ids, because
 // CUDA's own order begins with the fastest GPU.
-void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
+void sort_and_number_gpus(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
 
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 

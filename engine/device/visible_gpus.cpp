@@ -65,7 +65,7 @@ Uuids visible_to_one(Uuids uuids) {
 
 }  // namespace
 
-std::vector<HostGpu> working(std::span<const HostGpu> gpus) {
+std::vector<HostGpu> gpus_counted_by_cuda(std::span<const HostGpu> gpus) {
   std::vector<HostGpu> some;
   std::ranges::copy_if(gpus, std::back_inserter(some), [](const HostGpu& gpu) {
     bool nothing_to_show = gpu.mig.value_or(false) && gpu.mig_devices.empty();

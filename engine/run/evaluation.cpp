@@ -209,7 +209,8 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   std::optional<LoadedCheckpoint> found;
   if (options.checkpoint == nullptr) {
     auto warn = [&](const auto&, const std::string& text) { observer.on_warning(text); };
-    found = load_named(options.resume.value_or(config.output), config.output, Prefer::best, warn)
+    found = load_named(options.resume.value_or(config.output), config.output,
+                       CheckpointChoice::best, warn)
                 .checkpoint;
     at_checkpoint.checkpoint = &*found;
   }

@@ -35,7 +35,8 @@ ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options
     found.checkpoint = *options.checkpoint;
   } else {
     auto load = *options.resume == "auto" ? load_named_if_any : load_named;
-    found.checkpoint = load(*options.resume, config.output, Prefer::newest, warn).checkpoint;
+    found.checkpoint =
+        load(*options.resume, config.output, CheckpointChoice::newest, warn).checkpoint;
   }
   // By inode, not by name: the user may give another path to the same folder.
   std::error_code error;
@@ -157,7 +158,7 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
                    Observer& observer) {
   const StateMetadata& state = checkpoint.state;
   auto take = [&](const char* key, auto& asked, auto kept) {
-    if (options.left_out.contains(key)) asked = kept;
+    if (options.defaulted_keys.contains(key)) asked = kept;
   };
   auto compare = [&](const char* key, auto asked, auto kept) {
     if (asked == kept || options.evaluates) return;
@@ -171,7 +172,8 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
   take("seed", config.seed, state.seed);
   compare("seed", config.seed, state.seed);
   // As settle_batch() takes it: batch_size follows where only global_batch was given.
-  bool follows = options.left_out.contains("batch_size") || (config.global_batch && !config.towers);
+  bool follows =
+      options.defaulted_keys.contains("batch_size") || (config.global_batch && !config.towers);
   if (!config.towers) config.towers = state.towers;
   if (split_may_change(config, state) && !options.evaluates) {
     compare("global_batch", config.global_batch.value_or(global_batch), global_batch);
@@ -228,13 +230,14 @@ SampleSpec Checkpoint::data() const {
 }
 
 Checkpoint find_checkpoint(const std::string& name, const std::filesystem::path& output,
-                           Prefer prefer, const OnDamagedFile& on_damaged) {
+                           CheckpointChoice prefer, const OnDamagedFile& on_damaged) {
   NamedCheckpoint named = load_named(name, output, prefer, on_damaged);
   return {std::move(*named.checkpoint), named.run};
 }
 
 std::optional<Checkpoint> find_checkpoint_if_any(const std::string& name,
-                                                 const std::filesystem::path& output, Prefer prefer,
+                                                 const std::filesystem::path& output,
+                                                 CheckpointChoice prefer,
                                                  const OnDamagedFile& on_damaged) {
   NamedCheckpoint named = load_named_if_any(name, output, prefer, on_damaged);
   if (!named.checkpoint) return {};

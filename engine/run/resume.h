@@ -37,11 +37,11 @@ int64_t recorded_global_batch(const StateMetadata& state);  // samples of a step
 // changed bit: precision is exact both here and there.
 bool split_may_change(const RunConfig& config, const StateMetadata& state);
 
-// Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto), towers and
-// global_batch (if not set) as the checkpoint has them. Throws Error(config) if the config gives
-// other values, except for an evaluation. If split_may_change(), other towers are no error: the
-// global batch stays, and batch_size follows from it; a batch_size of the config is replaced, with
-// a warning.
+// Sets seed and batch_size (if in RunOptions::defaulted_keys; batch_size also if it is auto),
+// towers and global_batch (if not set) as the checkpoint has them. Throws Error(config) if the
+// config gives other values, except for an evaluation. If split_may_change(), other towers are no
+// error: the global batch stays, and batch_size follows from it; a batch_size of the config is
+// replaced, with a warning.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options, RunConfig& config,
                    Observer& observer);
 

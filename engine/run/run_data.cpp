@@ -66,7 +66,7 @@ void make_validation(const RunConfig& config, const RunOptions& options, const R
   if (!options.data)
     plain = [&] {
       ReadOptions as_test = read;
-      as_test.plain = true;
+      as_test.as_evaluation = true;
       return open_dataset(config.data, as_test);
     };
   hold_out_validation(config.data, plain, data);

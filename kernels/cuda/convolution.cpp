@@ -222,7 +222,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
 CudaConvolution::~CudaConvolution() {}
 CudaConvolution::CudaConvolution(CudaConvolution&&) noexcept = default;
 
-bool CudaConvolution::is_complete() const {
+bool CudaConvolution::adds_bias_relu() const {
   return prepared_->shared->form.fused;
 }
 

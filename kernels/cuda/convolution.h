@@ -47,7 +47,7 @@ class CudaConvolution {
 
   // Returns true if run() computes the whole pass. False, for a forward pass with a bias or relu:
   // call add_bias_relu_cuda() after run().
-  bool is_complete() const;
+  bool adds_bias_relu() const;
   // Returns the dtype of the result: the shape's dtype. For a filter's gradient it is fp32, or the
   // shape's dtype, rounded once from the fp32 sum, if that is faster or no engine writes fp32.
   DType result_dtype() const;

@@ -203,7 +203,7 @@ std::optional<CudnnPlan> CudnnPlan::recall(const Cudnn& cudnn, const CudnnDescri
   if (!config) return std::nullopt;
   if (auto text = store ? store->find(name_with(name, engine)) : std::nullopt) {
     if (auto plan = restore(cudnn, std::move(*config), *text, rules)) return plan;
-    store->refuse();
+    store->count_damaged();
     // restore() took the configuration.
     config = engine_config(cudnn, graph, engine, rules);
   }

@@ -32,7 +32,7 @@ class PlanStore {
   size_t damaged() const { return damaged_; }  // files that could not be used
   double seconds() const { return seconds_; }
   // Counts the plan that find() returned last as damaged, as cuDNN refuses it.
-  void refuse() { --found_, ++damaged_; }
+  void count_damaged() { --found_, ++damaged_; }
 
  private:
   std::filesystem::path file_of(const std::string& name) const;

@@ -57,7 +57,7 @@ RunResult train_arrays(const GivenConfig& config, const NamedArrays& data, const
   RunOptions options;
   options.overwrite = overwrite;
   options.resume = resume;
-  options.left_out = left_out(resolved);
+  options.defaulted_keys = defaulted_keys(resolved);
   if (!data.empty())
     options.data = array_source(arrays_of(data), arrays_of(test), {.classes = classes});
   if (model) options.model = model_of(*model, errors);

@@ -162,7 +162,7 @@ class UncheckedCheckpoint : public CheckpointTest {
 
   std::vector<std::string> warnings_of_loading() {
     std::vector<std::string> warnings;
-    load_named(path.string(), folder, Prefer::newest,
+    load_named(path.string(), folder, CheckpointChoice::newest,
                [&](const auto&, const std::string& text) { warnings.push_back(text); });
     return warnings;
   }

@@ -133,7 +133,7 @@ TEST_P(Conformance, TrainingDataAloneIsAugmented) {
   EXPECT_NE(images(data, 1), images(data, 0));
   EXPECT_NE(images(data, 1), images(other, 1));
   EXPECT_EQ(rows_of(*data.test), rows_of(*plain.test));
-  EXPECT_EQ(rows_of(*open_dataset(config_, {.plain = true}).train, samples),
+  EXPECT_EQ(rows_of(*open_dataset(config_, {.as_evaluation = true}).train, samples),
             rows_of(*plain.train, samples));
 }
 
@@ -156,7 +156,7 @@ TEST_P(Conformance, ASampleThatCannotBeReadIsNamedOrLeftOut) {
   for (bool parted : {false, true}) {
     DatasetPair data = open_it(spoilt, OnError::skip);
     std::vector<bool> held_out(train_samples);
-    if (parted) held_out[6] = true, data.train->separate(held_out);
+    if (parted) held_out[6] = true, data.train->set_held_out(held_out);
     EXPECT_EQ(row_of(*data.train, spoilt), row_of(*data.train, parted ? 7 : 6));
     rows_of(*data.train);
     EXPECT_EQ(data.train->skipped(), 1);
@@ -310,7 +310,7 @@ TEST(PathAuto, IsRefusedWithAdviceWhereNothingCanBeSearched) {
 TEST_P(Conformance, AConvertedDatasetHasTheSameSamples) {
   RunConfig run;
   run.data = GetParam().make(folder_.path(), -1);
-  DatasetPair source = open_dataset(run.data, {.plain = true});
+  DatasetPair source = open_dataset(run.data, {.as_evaluation = true});
   ConvertOptions options;
   options.to = folder_ / "converted.h5";
   options.order = "source";

@@ -243,7 +243,7 @@ TEST_F(Parts, OfNoNameAreAllTestDataOfAModelThatIsTrained) {
   config_.data.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
   config_.data.tokens.length = 8;
   config_.data.tokens.val_share = 0.2;
-  DatasetPair text = open_as("tokens", {.plain = true, .all_test = true});
+  DatasetPair text = open_as("tokens", {.as_evaluation = true, .all_test = true});
   EXPECT_EQ(text.test->count(), text.train->count());
   EXPECT_GE(text.test->count(), 20);
   EXPECT_THAT(text.notes, Contains(HasSubstr("all 170 tokens count as test data")));

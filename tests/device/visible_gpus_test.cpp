@@ -60,10 +60,11 @@ TEST(VisibleGpus, CudaCountsNoGpuInMigModeWithoutMigDevices) {
   std::vector<HostGpu> gpus = plain;
   gpus[0].mig = true;
   gpus[2].mig = false;
-  EXPECT_EQ(visible_gpus("1", working(gpus)).uuids, std::vector<std::string>{"GPU-bc22"});
-  EXPECT_EQ(visible_gpus({}, working(gpus)).uuids,
+  EXPECT_EQ(visible_gpus("1", gpus_counted_by_cuda(gpus)).uuids,
+            std::vector<std::string>{"GPU-bc22"});
+  EXPECT_EQ(visible_gpus({}, gpus_counted_by_cuda(gpus)).uuids,
             (std::vector<std::string>{"GPU-ab11", "GPU-bc22"}));
-  EXPECT_THAT(visible_gpus("GPU-aa00", working(gpus)).warning, HasSubstr("no GPU"));
+  EXPECT_THAT(visible_gpus("GPU-aa00", gpus_counted_by_cuda(gpus)).warning, HasSubstr("no GPU"));
 }
 
 TEST(VisibleGpus, AreNoneOnAMachineWithoutGpus) {

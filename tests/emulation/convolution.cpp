@@ -106,7 +106,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
 CudaConvolution::~CudaConvolution() {}
 CudaConvolution::CudaConvolution(CudaConvolution&&) noexcept = default;
 
-bool CudaConvolution::is_complete() const {
+bool CudaConvolution::adds_bias_relu() const {
   return prepared_->form.fused;
 }
 
@@ -189,7 +189,7 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   emulation::check_alignment("cuDNN", {p.x, p.filter, p.y, p.bias, p.result}, p.workspace);
   if (prepared_->product)
     return prepared_->product->run(product_pointers(s, prepared_->form, p), stream);
-  bool fuses = s.pass == ConvolutionPass::forward && is_complete();
+  bool fuses = s.pass == ConvolutionPass::forward && adds_bias_relu();
   auto work = [s, p, backwards = prepared_->backwards, fuses, dtype = result_dtype(),
                bytes = workspace_bytes()] { convolve_all(s, backwards, fuses, dtype, bytes, p); };
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cudnnBackendExecute");

@@ -95,7 +95,7 @@ Computed compute(const ConvolutionShape& s, const std::string& engine) {
     for (int64_t i = 0; i < result_size(s); ++i)
       computed.values.push_back(static_cast<float>(values[i]));
   });
-  if (convolution.is_complete()) return computed;
+  if (convolution.adds_bias_relu()) return computed;
   for (size_t i = 0; i < computed.values.size(); ++i) {  // as the caller does
     float& value = computed.values[i];
     if (s.bias) value += tensors.pointers.bias[i % static_cast<size_t>(s.y[3])];

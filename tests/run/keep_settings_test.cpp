@@ -33,7 +33,7 @@ class KeptBatch : public testing::Test {
                       bool evaluates = false) {
     ResolvedConfig resolved = parse_config({}, settings);
     RunOptions options;
-    options.left_out = left_out(resolved);
+    options.defaulted_keys = defaulted_keys(resolved);
     options.evaluates = evaluates;
     RunConfig config = resolved.config;
     keep_settings(checkpoint, options, config, heard_);
@@ -107,7 +107,7 @@ TEST_F(KeptBatch, OfExactSumsIsDividedAmongOtherTowers) {
               HasSubstr("14 samples leave 1 of 8 towers without any"));
 }
 
-// A program says with left_out which keys it did not set, or nothing.
+// A program says with defaulted_keys which keys it did not set, or nothing.
 TEST_F(KeptBatch, FollowsFromTheGlobalBatchOfAProgram) {
   for (const char* precision : {"precision=fp32", "precision=exact"}) {
     LoadedCheckpoint checkpoint = saved({"towers=3", "global_batch=128", precision});

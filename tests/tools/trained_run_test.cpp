@@ -39,7 +39,9 @@ class TrainedRun : public testing::Test {
     return parse_config({}, words).config;
   }
   static fs::path run() { return *folder_ / "run"; }
-  static Checkpoint best() { return find_checkpoint(run().string(), "", Prefer::best, {}); }
+  static Checkpoint best() {
+    return find_checkpoint(run().string(), "", CheckpointChoice::best, {});
+  }
   static fs::path scratch(const std::string& name) { return *folder_ / name; }
 
  private:

@@ -25,7 +25,7 @@ using OnMissing = RunConfig::OnMissing;
 // The GPUs that CUDA lists: those that work and that CUDA_VISIBLE_DEVICES shows.
 std::vector<CudaDeviceInfo> cuda_devices(const GpuMonitor& monitor,
                                          const std::optional<std::string>& visible) {
-  std::vector<HostGpu> host = working(monitor.gpus());
+  std::vector<HostGpu> host = gpus_counted_by_cuda(monitor.gpus());
   std::vector<CudaDeviceInfo> devices;
   for (const std::string& uuid : visible_gpus(visible, host).uuids) {
     for (const HostGpu& gpu : host) {
@@ -40,7 +40,7 @@ std::vector<CudaDeviceInfo> cuda_devices(const GpuMonitor& monitor,
                          .total_bytes = size_t{80} << 30});
     }
   }
-  in_spire_order(devices, visible.has_value());
+  sort_and_number_gpus(devices, visible.has_value());
   return devices;
 }
 
@@ -279,7 +279,7 @@ TEST(SpareGpus, AreLeftByTheHostThatHasMost) {
   ASSERT_EQ(kept.size(), 2u);
   for (const SharedGpus& shared : kept) {
     EXPECT_EQ(shared.count, 2);
-    EXPECT_TRUE(shared.leaves_some);
+    EXPECT_TRUE(shared.gives_up_some);
   }
   config.towers = 8;
   EXPECT_TRUE(kept_gpus(config, {host("a", 4, {}), host("b", 4, {})}).empty());

@@ -137,7 +137,7 @@ std::map<std::string, std::string> config_of(const RecordedRoot& root) {
   return Json::parse(root.text)["config"].get<std::map<std::string, std::string>>();
 }
 
-const RecordedRoot* AuditLog::root_at(int64_t step) const {
+const RecordedRoot* AuditLog::root_after(int64_t step) const {
   auto after = roots.upper_bound(step);
   return after == roots.begin() ? nullptr : &std::prev(after)->second;
 }

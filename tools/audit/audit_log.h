@@ -38,7 +38,7 @@ struct AuditLog {
   std::vector<std::string> problems;      // "step 5: ..." for each line that is not as written
 
   // Returns the root that determines step + 1; null if there is none.
-  const RecordedRoot* root_at(int64_t step) const;
+  const RecordedRoot* root_after(int64_t step) const;
   // Returns the number of steps done when that root ends: at the next root, or at the log's end.
   int64_t end_of_root(int64_t step) const;
 };

@@ -73,7 +73,7 @@ RunAuditor::RunAuditor(const std::filesystem::path& directory,
 // The steps from which a replay may begin: something of them is recorded behind.
 std::vector<int64_t> RunAuditor::starts() const {
   std::vector<int64_t> steps;
-  auto suits = [&](int64_t step) { return log_.root_at(step) && end_of_replay(step) > step; };
+  auto suits = [&](int64_t step) { return log_.root_after(step) && end_of_replay(step) > step; };
   if (log_.first == 0 && suits(0)) steps.push_back(0);
   for (const auto& [step, path] : run_.checkpoints)
     if (step > 0 && step >= log_.first && suits(step)) steps.push_back(step);
@@ -82,7 +82,7 @@ std::vector<int64_t> RunAuditor::starts() const {
 
 // Whether the run went back from this step, which it left out, to an earlier checkpoint.
 bool RunAuditor::rolled_back(int64_t step) const {
-  const RecordedRoot* root = log_.root_at(step - 1);
+  const RecordedRoot* root = log_.root_after(step - 1);
   auto keys = root ? spire::config_of(*root) : std::map<std::string, std::string>();
   auto policy = keys.find("guard.on_bad_step");
   return policy != keys.end() && policy->second == "rollback" &&
@@ -152,7 +152,7 @@ std::vector<AuditSegment> RunAuditor::random_segments(int64_t count, int64_t ste
 // The root has all keys that decide bits. The others are those of the next checkpoint, as a resumed
 // run may have changed them.
 RunConfig RunAuditor::config_of(int64_t from) const {
-  const RecordedRoot* root = log_.root_at(from);
+  const RecordedRoot* root = log_.root_after(from);
   if (!root)
     fail(Category::config,
          "audit.jsonl has no root for step {}, as the run was resumed in another directory; audit "
@@ -198,7 +198,7 @@ SegmentAudit RunAuditor::audit(AuditSegment segment, const AuditHooks& hooks) co
 void RunAuditor::check_start(Replay& replay, SegmentAudit& audit) const {
   int64_t from = replay.step();
   int64_t every = weights_interval(replay.setup().config.audit, replay.layout().parameter_count());
-  add(check_root(log_.root_at(from)->text, replay.setup(), every), audit.root);
+  add(check_root(log_.root_after(from)->text, replay.setup(), every), audit.root);
   audit.difference = root_difference(replay);
   auto record = log_.records.find(from);
   if (audit.difference || record == log_.records.end() || record->second.weights.empty()) return;

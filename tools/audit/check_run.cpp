@@ -88,7 +88,7 @@ std::string root_problem(const RecordedRoot& root, const StateMetadata& state) {
 
 // Of the steps until then, or of those behind, as a run that was resumed saves its state again.
 std::string root_problem(const AuditLog& log, int64_t step, const StateMetadata& state) {
-  const RecordedRoot *before = log.root_at(step - 1), *behind = log.root_at(step);
+  const RecordedRoot *before = log.root_after(step - 1), *behind = log.root_after(step);
   std::string problem = before ? root_problem(*before, state) : "";
   if (behind == before || problem.empty()) return problem;
   return root_problem(*behind, state).empty() ? "" : problem;
@@ -97,7 +97,7 @@ std::string root_problem(const AuditLog& log, int64_t step, const StateMetadata&
 // Names the first step that lacks the hashes of the weights which its root promises.
 std::string hashes_problem(const AuditLog& log) {
   for (const auto& [step, record] : log.records) {
-    const RecordedRoot* root = log.root_at(step - 1);
+    const RecordedRoot* root = log.root_after(step - 1);
     if (!root || root->weights_every <= 0 || step % root->weights_every != 0) continue;
     if (record.weights.size() != root->weights.size())
       return fmt::format("step {}: the hashes of its weights are missing", step);

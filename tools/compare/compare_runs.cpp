@@ -174,7 +174,7 @@ std::string data_difference(const RunRecords& a, const RunRecords& b) {
 
 // As the newest root of its chain says.
 bool ran_on_cpus(const RunRecords& run) {
-  const RecordedRoot* root = run.log ? run.log->root_at(run.log->last) : nullptr;
+  const RecordedRoot* root = run.log ? run.log->root_after(run.log->last) : nullptr;
   return root != nullptr && device_of(*root) == "cpu";
 }
 

@@ -308,7 +308,7 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
 
 int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;
-  auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
+  auto run = read_named_run(arguments, asked.checkpoint, CheckpointChoice::best);
   if (!run) return 0;
   refuse_other_reading(*run, arguments);
   const RunConfig& config = run->resolved.config;

@@ -20,7 +20,7 @@ namespace {
 // What the run's best checkpoint, else its newest, finds in the run's test data.
 ConfusionMatrix evaluate_classes(const Arguments& arguments, const StopSignals& signals) {
   const std::string& name = arguments.report.runs.at(0);
-  auto run = read_named_run(arguments, name, Prefer::best);
+  auto run = read_named_run(arguments, name, CheckpointChoice::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", name);
   return count_confusions(*run->checkpoint, run->resolved.config, name, arguments.report.device,
                           signals.flag(), line_printer(arguments));

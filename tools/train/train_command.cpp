@@ -26,7 +26,7 @@ namespace {
 // write a newer one.
 std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
   if (!arguments.resume || !arguments.configs.empty()) return read_config(arguments);
-  auto run = read_named_run(arguments, arguments.resume, Prefer::newest);
+  auto run = read_named_run(arguments, arguments.resume, CheckpointChoice::newest);
   if (!run) return {};
   return std::move(run->resolved);
 }
@@ -92,7 +92,7 @@ std::optional<TimelineOptions> timeline_options(const Arguments& arguments) {
 RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,
                        StopSignals& signals) {
   RunOptions options;
-  options.left_out = left_out(resolved);
+  options.defaulted_keys = defaulted_keys(resolved);
   options.overwrite = arguments.overwrite;
   options.resume = arguments.resume;
   options.dry_run = arguments.dry_run;

@@ -14,7 +14,7 @@ namespace spire {
 
 struct LoadedCheckpoint;
 
-enum class Prefer { newest, best };  // which of a run; best: the newest if it has no best
+enum class CheckpointChoice { newest, best };  // which of a run; best: the newest if it has no best
 
 // Called with a path and a message: for each damaged file that is skipped; and, once per process,
 // for a file that was read although spire-hdf5-check, which checks files first, was not found. May
@@ -36,10 +36,11 @@ class SPIRE_API Checkpoint {
 
  private:
   friend SPIRE_API std::optional<Checkpoint> find_checkpoint_if_any(
-      const std::string& name, const std::filesystem::path& output, Prefer prefer,
+      const std::string& name, const std::filesystem::path& output, CheckpointChoice prefer,
       const OnDamagedFile& on_damaged);
   friend SPIRE_API Checkpoint find_checkpoint(const std::string& name,
-                                              const std::filesystem::path& output, Prefer prefer,
+                                              const std::filesystem::path& output,
+                                              CheckpointChoice prefer,
                                               const OnDamagedFile& on_damaged);
   Checkpoint(LoadedCheckpoint loaded, std::filesystem::path run);
 
@@ -57,10 +58,10 @@ class SPIRE_API Checkpoint {
 // run has checkpoints and none is intact. If the run has no checkpoint, or none that is best,
 // find_checkpoint() throws, but find_checkpoint_if_any() returns nullopt.
 SPIRE_API Checkpoint find_checkpoint(const std::string& name, const std::filesystem::path& output,
-                                     Prefer prefer, const OnDamagedFile& on_damaged);
+                                     CheckpointChoice prefer, const OnDamagedFile& on_damaged);
 SPIRE_API std::optional<Checkpoint> find_checkpoint_if_any(const std::string& name,
                                                            const std::filesystem::path& output,
-                                                           Prefer prefer,
+                                                           CheckpointChoice prefer,
                                                            const OnDamagedFile& on_damaged);
 
 }  // namespace spire

@@ -132,7 +132,7 @@ class SPIRE_API Dataset {  // all methods are thread-safe
   // Tells which samples are held out for validation (true) and which are for training (false): a
   // corrupt sample is then replaced only by one of its own part (data.on_error: skip). Called
   // before any read(), at most once.
-  virtual void separate(const std::vector<bool>&) {}
+  virtual void set_held_out(const std::vector<bool>&) {}
 
   // Returns how many corrupt samples were found so far (data.on_error: skip). count() does not
   // include samples that were found corrupt on opening.
@@ -174,10 +174,10 @@ struct ReadOptions {         // how a run reads its data
   DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
   uint64_t seed = 0;         // for augmentation and for the windows of tokens
   // true: samples as stored: images u8, features f32 or f64, not augmented, not normalized.
-  bool stored = false;
+  bool as_stored = false;
   // true: training samples are read as test samples are: not augmented, images in the size of
   // evaluations, windows of tokens at the same offset in each epoch.
-  bool plain = false;
+  bool as_evaluation = false;
   // Spec of a trained model: its tables are encoded as for its training. null: the model is yet to
   // be trained.
   std::shared_ptr<const SampleSpec> trained = {};
@@ -188,7 +188,7 @@ struct ReadOptions {         // how a run reads its data
   // training data then consists of the same samples.
   bool all_test = false;
 
-  DType image_dtype() const { return stored ? DType::u8 : dtype; }
+  DType image_dtype() const { return as_stored ? DType::u8 : dtype; }
 };
 
 // Opens the data of a run; called on each rank. options: has the run's precision and seed.

@@ -22,7 +22,7 @@ struct ResolvedConfig {
 
 // Returns the keys, such as "optimizer.lr", whose source is "default": no text or override sets
 // them, and no rule derives them.
-SPIRE_API std::set<std::string> left_out(const ResolvedConfig& resolved);
+SPIRE_API std::set<std::string> defaulted_keys(const ResolvedConfig& resolved);
 
 struct ConfigText {
   std::string name;       // shown in messages: the file's name

@@ -38,10 +38,10 @@ struct RunOptions {
   // For evaluate(): Checkpoint::loaded() of a checkpoint that outlives the call; null: `resume`
   // names it.
   const LoadedCheckpoint* checkpoint = nullptr;
-  // Config keys that the user did not set (left_out()). If "seed" or "batch_size" is among them, a
-  // resumed run takes it from its checkpoint. With precision: exact the global batch is always the
-  // checkpoint's; a batch_size in the config that disagrees with it only gives a warning.
-  std::set<std::string> left_out = {};
+  // Config keys that the user did not set, see spire::defaulted_keys(). A resumed run takes "seed"
+  // and "batch_size" from its checkpoint if they are among them. With precision: exact the global
+  // batch is always the checkpoint's; a batch_size in the config that differs only gives a warning.
+  std::set<std::string> defaulted_keys = {};
   // The program's own data, opened once on each rank; empty: the config names the data.
   DataSource data = {};
   // The program's own model; empty: the config names the model.

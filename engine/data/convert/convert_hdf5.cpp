@@ -110,7 +110,7 @@ class Hdf5Conversion {
 };
 
 ConversionFingerprint Hdf5Conversion::open_source() {
-  source_ = open_dataset(config_.data, {.seed = config_.seed, .stored = true});
+  source_ = open_dataset(config_.data, {.seed = config_.seed, .as_stored = true});
   splits_ = {source_.train.get(), source_.test.get()};
   if (source_.val) splits_.push_back(source_.val.get());
   const SampleSpec& spec = splits_[0]->spec();

@@ -149,7 +149,7 @@ VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& option
   DataConfig data = config.data;
   data.on_error =
       DataConfig::OnError::skip;  // so that all corrupt samples are found, not the first
-  DatasetPair pair = open_dataset(data, {.seed = config.seed, .stored = true});
+  DatasetPair pair = open_dataset(data, {.seed = config.seed, .as_stored = true});
   int64_t in_val = pair.val ? pair.val->count() : 0;
   WorkProgress progress = {0, pair.train->count() + pair.test->count() + in_val};
   options.on_progress(progress);

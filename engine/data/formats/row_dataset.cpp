@@ -52,7 +52,7 @@ class RowDataset : public Dataset {
   int64_t chunk() const override { return chunk_; }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
-  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
+  void set_held_out(const std::vector<bool>& held_out) override { corrupt_.set_held_out(held_out); }
   std::optional<RowChecksums> checksums() const override { return table_->checksums(); }
   void verify_files() const override { table_->verify_files(); }
   std::vector<std::string> layout() const override { return table_->layout(); }

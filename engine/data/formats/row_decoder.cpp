@@ -34,7 +34,7 @@ RowDecoder::RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfi
   Column& written = spec_.columns[0];
   // Beside labels tokens have a vocabulary of their own, which the model's layers know.
   tokens_ = spec_.find("targets") ? spec_.classes : std::numeric_limits<int32_t>::max();
-  if (!options.stored) normalization_ = spec_.normalization;
+  if (!options.as_stored) normalization_ = spec_.normalization;
   if (stored_.input == DType::u8) {
     images_.emplace(written.shape, sizing, input_normalization(spec_), augment, options,
                     spec_.find("target_images") ? Outside::edges : Outside::black);
@@ -72,7 +72,7 @@ void RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& a
     targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
                      options.seed, Outside::edges);
   if (target.name != "masks") return;
-  if (options.stored) {
+  if (options.as_stored) {
     targets_.emplace(Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}},
                      DType::u8, geometric, options.seed);
     return;

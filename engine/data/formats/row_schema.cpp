@@ -306,7 +306,8 @@ void describe_classes(const RowTable& table, TargetKind task, const DataConfig& 
 DataConfig settled(const DataConfig& config, const Column& target, const ReadOptions& options) {
   using Normalize = DataConfig::Normalize;
   DataConfig result = config;
-  if (config.normalize == Normalize::automatic && target.name == "target_images" && !options.stored)
+  if (config.normalize == Normalize::automatic && target.name == "target_images" &&
+      !options.as_stored)
     result.normalize = Normalize::unit;
   return result;
 }
@@ -347,10 +348,10 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   spec.columns = table.columns();
   Column& input = spec.columns[0];
   Column& target = spec.columns[1];
-  if (target.name == "target_images" && !options.stored) target.dtype = options.dtype;
-  if (target.name == "masks" && !options.stored) target.dtype = DType::i32;
+  if (target.name == "target_images" && !options.as_stored) target.dtype = options.dtype;
+  if (target.name == "masks" && !options.as_stored) target.dtype = DType::i32;
   if (input.name != "tokens") {
-    if (!options.stored) input.dtype = options.dtype;
+    if (!options.as_stored) input.dtype = options.dtype;
     spec.normalization =
         configured_normalization(settled(config, target, options), input.shape.back());
   }

@@ -43,7 +43,7 @@ class EncodedImageDataset : public Dataset {
   int64_t chunk() const override { return together_ ? images_->chunk() : 1; }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
-  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
+  void set_held_out(const std::vector<bool>& held_out) override { corrupt_.set_held_out(held_out); }
   std::vector<std::filesystem::path> files() const override { return images_->files(); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
@@ -101,9 +101,10 @@ DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
                                                  options);
   };
   int64_t evaluated = evaluation_size(config.image, options);
-  return {dataset(splits.train, options.plain ? evaluated : config.image.size, config.augment),
-          dataset(splits.test, evaluated, {}), std::move(splits.notes),
-          splits.val ? dataset(splits.val, evaluated, {}) : nullptr};
+  return {
+      dataset(splits.train, options.as_evaluation ? evaluated : config.image.size, config.augment),
+      dataset(splits.test, evaluated, {}), std::move(splits.notes),
+      splits.val ? dataset(splits.val, evaluated, {}) : nullptr};
 }
 
 }  // namespace spire

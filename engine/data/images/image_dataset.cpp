@@ -71,13 +71,13 @@ void ImageFitter::write_box(std::span<const uint8_t> pixels, ImageSize decoded, 
 }
 
 int64_t evaluation_size(const ImageConfig& config, const ReadOptions& options) {
-  return options.stored || config.eval_size == 0 ? config.size : config.eval_size;
+  return options.as_stored || config.eval_size == 0 ? config.size : config.eval_size;
 }
 
 StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, bool evaluation) {
-  if (options.stored) return {};
-  return {.size = evaluation || options.plain ? evaluation_size(config.image, options)
-                                              : config.image.size,
+  if (options.as_stored) return {};
+  return {.size = evaluation || options.as_evaluation ? evaluation_size(config.image, options)
+                                                      : config.image.size,
           .fit = config.image.fit,
           .readers = config.workers + 1};
 }

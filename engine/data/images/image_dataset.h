@@ -62,7 +62,7 @@ class ImageFitter {
 // Images that are stored in one size get another one if the config asks for it.
 
 // Returns the side of images in evaluations, in pixels; 0: the config gives none. With
-// options.stored (conversion and inspection) it is that of training.
+// options.as_stored (conversion and inspection) it is that of training.
 int64_t evaluation_size(const ImageConfig& config, const ReadOptions& options);
 
 struct StoredSizing {
@@ -71,8 +71,8 @@ struct StoredSizing {
   int64_t readers = 1;  // threads that write at a time
 };
 
-// Returns the sizing of a split. evaluation: of test and validation samples, and with options.plain
-// of training samples, too. With options.stored images keep their size.
+// Returns the sizing of a split. evaluation: of test and validation samples, and with
+// options.as_evaluation of training samples, too. With options.as_stored images keep their size.
 StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, bool evaluation);
 
 class StoredImageWriter {  // thread-safe

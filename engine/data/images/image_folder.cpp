@@ -92,7 +92,7 @@ PartNames parts_of(const fs::path& folder, const ValConfig& val) {
          "class, give it another name",
          folder.string(), printable(parts.test), printable(parts.test));
   if (!parts.val.empty() && folders_in(folder / parts.test).empty())
-    parts.leave_out_test(folder.string(), "it has no folders of classes");
+    parts.use_validation_as_test(folder.string(), "it has no folders of classes");
   if (!parts.others.empty())
     parts.notes.push_back(fmt::format("{}: {} not read: {}", folder.string(),
                                       noun_form(std::ssize(parts.others), "folder"),
@@ -103,7 +103,7 @@ PartNames parts_of(const fs::path& folder, const ValConfig& val) {
 // Refuses two classes whose names look the same, and for runs a single one.
 void require_classes(const fs::path& folder, const std::vector<std::string>& classes,
                      const ReadOptions& options) {
-  if (classes.size() == 1 && !options.stored)
+  if (classes.size() == 1 && !options.as_stored)
     fail(Category::data,
          "{}: all images are of the class '{}'; put those of other classes into folders beside it, "
          "or set data.path to the folder of all classes",

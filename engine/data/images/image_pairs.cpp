@@ -140,7 +140,7 @@ PairSplits list_all(const fs::path& path, double test_share, const ValConfig& va
   PartNames folders = choose_parts(path.string(), folders_in(path), val);
   if (!folders.train.empty()) {
     if (!folders.val.empty() && !is_folder(path / folders.test / "target"))
-      folders.leave_out_test(path.string(), "it has no folder target");
+      folders.use_validation_as_test(path.string(), "it has no folder target");
     if (!folders.others.empty())
       folders.notes.push_back(
           fmt::format("{}: not read: {}", path.string(), quoted_list(folders.others)));
@@ -185,7 +185,7 @@ class ImagePairs : public Dataset {
   int64_t count() const override { return std::ssize(pairs_); }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
-  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
+  void set_held_out(const std::vector<bool>& held_out) override { corrupt_.set_held_out(held_out); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
@@ -211,7 +211,7 @@ class ImagePairs : public Dataset {
   }
   ImageWriter target_writer(const AugmentConfig& augment, const ReadOptions& options) const {
     const Column& target = format_.spec.columns[1];
-    if (format_.masks && options.stored)
+    if (format_.masks && options.as_stored)
       return {Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}}, DType::u8,
               augment, options.seed};
     if (format_.masks) return {target.shape, *format_.masks, augment, options.seed};
@@ -346,7 +346,7 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
     int64_t classes = options.trained_classes ? options.trained->classes : config.pairs.classes;
     if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
     spec.classes = classes;
-    spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});
+    spec.columns.push_back({"masks", {height, width}, options.as_stored ? DType::u8 : DType::i32});
     format.masks.emplace(classes, config.pairs.ignore_label);
   } else {
     spec.columns.push_back({"target_images", {height, width, rgb_channels}, options.image_dtype()});

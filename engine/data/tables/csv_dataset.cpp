@@ -338,7 +338,7 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
   for (CsvRows* rows : {&train, &test, &val}) fill_blanks(layout, *rows);
   note_unknown_words(testing, "test row", layout, notes);
   note_unknown_words(validation, "validation row", layout, notes);
-  SampleSpec spec = spec_of(layout, targets, options.stored ? DType::f64 : options.dtype);
+  SampleSpec spec = spec_of(layout, targets, options.as_stored ? DType::f64 : options.dtype);
   set_scales(training, layout, config.csv.scale_target, known ? options.trained.get() : nullptr,
              spec);
   DatasetPair pair = {std::make_unique<CsvDataset>(std::move(training), spec),

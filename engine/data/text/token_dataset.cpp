@@ -72,8 +72,8 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
 // Returns the offset of training windows. They move each epoch, so that a token is not always at
 // the same position of its window; a stored copy of the data keeps them in place.
 TokenDataset::Offset training_offset(const ReadOptions& options) {
-  return options.stored || options.plain ? TokenDataset::Offset::none
-                                         : TokenDataset::Offset::by_epoch;
+  return options.as_stored || options.as_evaluation ? TokenDataset::Offset::none
+                                                    : TokenDataset::Offset::by_epoch;
 }
 
 bool packs(const DataConfig& config) {
@@ -124,7 +124,7 @@ DatasetPair pack_documents(const DataConfig& config, const ReadOptions& options,
   if (config.val.share > 0)
     data.val = dataset(train, hold_out_documents(train.documents, config.val.share), Order::stored);
   if (val) data.val = dataset(*val, std::move(val->documents), Order::stored);
-  bool stored = options.stored || options.plain;
+  bool stored = options.as_stored || options.as_evaluation;
   data.train = dataset(train, std::move(train.documents), stored ? Order::stored : Order::by_epoch);
   data.test = dataset(test, std::move(test.documents), Order::stored);
   return data;

@@ -128,7 +128,7 @@ std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int l
 
 // libgomp does not count the first thread of a team, so there is one more than the process has
 // cores. Lanes' teams have fewer threads at times, so these alone are as many as it takes.
-bool Turns::begin(const std::vector<int>& cores) {
+bool CoreTurns::begin(const std::vector<int>& cores) {
   std::vector<std::vector<int>> places;
   for (int core : cores) places.push_back({core});
   {
@@ -154,7 +154,7 @@ bool Turns::begin(const std::vector<int>& cores) {
   return false;
 }
 
-void Turns::end() {
+void CoreTurns::end() {
   if (!holder_.joinable()) return;
   end_ = true;
   changes_.fetch_add(1);
@@ -162,7 +162,7 @@ void Turns::end() {
   holder_.join();
 }
 
-void Turns::run(int count) {
+void CoreTurns::run(int count) {
   omp_set_dynamic(0);
 #pragma omp parallel num_threads(count)
   {
@@ -176,7 +176,7 @@ void Turns::run(int count) {
 }
 
 // end_ is set before changes_ grows, so whoever has seen the newest change sees it.
-void Turns::hold(size_t number) {
+void CoreTurns::hold(size_t number) {
   ask_for_short_slices();
   bool wakes = false;
   for (uint32_t seen = 0;;) {

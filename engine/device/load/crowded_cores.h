@@ -69,15 +69,15 @@ std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int l
 // Between begin() and end() the OpenMP threads of the process take turns on some cores: a thread
 // that waits for another thread of the same core soon lets it run.
 // - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so while it has more
-//   threads than the process has cores (GOMP_SPINCOUNT in its manual). Turns keeps so many threads.
-// - oneDNN's own waits spin without end. So Turns wakes a thread on each of the cores every half
+//   threads than the process has cores (GOMP_SPINCOUNT in its manual). CoreTurns keeps that many.
+// - oneDNN's own waits spin without end. So CoreTurns wakes a thread on each core every half
 //   millisecond, and the kernel then decides which thread runs; by itself it does so every few ms.
-class Turns {
+class CoreTurns {
  public:
-  explicit Turns(size_t most) : most_(most) {}  // most: cores of one begin()
-  ~Turns() { end(); }
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  explicit CoreTurns(size_t most) : most_(most) {}  // most: cores of one begin()
+  ~CoreTurns() { end(); }
+  CoreTurns(const CoreTurns&) = delete;
+  CoreTurns& operator=(const CoreTurns&) = delete;
 
   // A second call moves the turns to other cores. Returns false if the system refuses the threads:
   // then there are no turns.
@@ -102,7 +102,7 @@ class Turns {
 // Reads five times a second, on a thread of its own, what other programs use of the lanes' cores,
 // and decides which cores the lanes share. A lane's threads move when the lane next calls settle().
 // Nothing moves while the system does not tell what others use or has no memory left, and after it
-// has refused the threads of Turns.
+// has refused the threads of CoreTurns.
 class CrowdedCores {
  public:
   // Throws what start_thread() throws. root: the folder that contains proc; tests replace it.
@@ -135,7 +135,7 @@ class CrowdedCores {
   std::optional<CrowdDecisions> decisions_;
   std::vector<int> shared_;         // cores that the lanes share; empty: each has its usual ones
   std::map<int, CoreLocks> locks_;  // on `shared_`, so that other runs take other cores
-  std::optional<Turns> turns_;
+  std::optional<CoreTurns> turns_;
   bool refused_ = false;  // by the system: threads for turns
 
   std::mutex mutex_;

@@ -60,7 +60,7 @@ bool choose_least_loaded(const RunConfig& config, const RankGroup& ranks, const 
   std::vector<SharedGpus> kept = kept_gpus(config, places);
   if (kept.empty()) return false;
   for (const SharedGpus& shared : kept)
-    if (shared.leaves_some && shared.ranks[0] == static_cast<size_t>(ranks.rank()))
+    if (shared.gives_up_some && shared.ranks[0] == static_cast<size_t>(ranks.rank()))
       claim_least_loaded(own, shared.count, queue);
   places = ranks.group() ? gather_places(ranks, own) : std::vector<RankHardware>{own};
   leave_spare_gpus(config, places);
@@ -177,7 +177,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
   if (idle) expect_own_gpus(places);
-  bool leaves_some = choose_least_loaded(config, ranks, queue, own, places);
+  bool gives_up_some = choose_least_loaded(config, ranks, queue, own, places);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
@@ -187,7 +187,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.warnings = std::move(own.warnings);
   placed.places = std::move(places);
   free_unused_claims(own, placed.placement, queue.claims);
-  if (leaves_some && ranks.group()) ranks.all_gather("");  // one rank held them for all
+  if (gives_up_some && ranks.group()) ranks.all_gather("");  // one rank held them for all
   claim_gpus(placed.placement, own, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
   settle_precision(config, placed);

@@ -84,7 +84,8 @@ void keep_least_loaded(const SharedGpus& host, std::vector<RankHardware>& ranks)
 void check_visible_gpus(RankHardware& hardware) {
   const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!list) return;
-  std::string warning = visible_gpus(std::string(list), working(GpuMonitor().gpus())).warning;
+  std::string warning =
+      visible_gpus(std::string(list), gpus_counted_by_cuda(GpuMonitor().gpus())).warning;
   if (!warning.empty()) hardware.warnings.push_back(std::move(warning));
 }
 
@@ -153,14 +154,14 @@ std::vector<SharedGpus> kept_gpus(const RunConfig& config, const std::vector<Ran
   std::vector<SharedGpus> hosts = shared_gpus(ranks);
   int64_t total = 0;
   for (const SharedGpus& host : hosts) total += host.count;
-  bool leaves_some = false;
+  bool gives_up_some = false;
   for (; total > *config.towers; --total) {
     auto host = std::ranges::max_element(hosts, {}, spare_by);
     if (spare_by(*host) <= 0) break;
     --host->count;
-    leaves_some = host->leaves_some = true;
+    gives_up_some = host->gives_up_some = true;
   }
-  return leaves_some ? hosts : std::vector<SharedGpus>();
+  return gives_up_some ? hosts : std::vector<SharedGpus>();
 }
 
 void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks) {

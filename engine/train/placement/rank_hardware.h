@@ -44,11 +44,11 @@ RankHardware local_hardware();  // this process's, as if no other process shared
 // equal shares of them; likewise with GPUs, each of which goes to one rank.
 std::vector<RankHardware> share_out(std::vector<RankHardware> ranks);
 
-// Ranks that have the same GPUs, and how many of these the run keeps. leaves_some: not all.
+// Ranks that have the same GPUs, and how many of these the run keeps. gives_up_some: not all.
 struct SharedGpus {
   std::vector<size_t> ranks;
   int count = 0;
-  bool leaves_some = false;
+  bool gives_up_some = false;
 };
 // If config.devices is auto or cuda and the ranks have more GPUs than the run has towers: says
 // which ranks keep how many, together as many as there are towers. The host with most GPUs beyond

@@ -89,7 +89,7 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     // Alone the words auto, best and latest would mean checkpoints of the run itself.
     bool plain = path_.has_filename() && !path_.has_parent_path();
     LoadedCheckpoint loaded =
-        *load_named(plain ? "./" + from : from, {}, Prefer::best, warn).checkpoint;
+        *load_named(plain ? "./" + from : from, {}, CheckpointChoice::best, warn).checkpoint;
     path_ = loaded.path;
     checkpoint_ = true;
     source_ = without_adapters(loaded);

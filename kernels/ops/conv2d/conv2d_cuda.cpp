@@ -44,7 +44,7 @@ Kernel make_cuda(const Conv2dOp& op, const KernelRequest& request) {
             .result = args.outputs[0],
             .workspace = args.workspace},
            args.stream);
-    if (!by.is_complete()) add_bias_relu_cuda(y, bias, relu, args.outputs[0], args.stream);
+    if (!by.adds_bias_relu()) add_bias_relu_cuda(y, bias, relu, args.outputs[0], args.stream);
   };
   return Kernel(std::move(run), bytes).reading(krsc_packings(1, y.dtype, request));
 }

@@ -88,7 +88,7 @@ TEST_F(ImageFolder, ASingleClassIsConvertedAndNotTrained) {
   EXPECT_THAT(open_refusal(config_of(folder_.path())),
               HasAll("train: all images are of the class 'cat'; put those of other",
                      "set data.path to the folder of all classes"));
-  EXPECT_EQ(open_dataset(config_of(folder_.path()), {.stored = true}).train->spec().classes, 1);
+  EXPECT_EQ(open_dataset(config_of(folder_.path()), {.as_stored = true}).train->spec().classes, 1);
 }
 
 // macOS writes letters and accents apart (NFD).
@@ -255,10 +255,11 @@ TEST_F(ImageFolder, EvaluationsMayReadAnotherSize) {
   EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({16, 16, 3}));
   EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({24, 24, 3}));
   EXPECT_EQ(read_column<float>(*pair.test, 0, {0}).size(), 24u * 24 * 3);
-  EXPECT_EQ(open_dataset(config, {.stored = true}).test->spec().columns[0].shape,
+  EXPECT_EQ(open_dataset(config, {.as_stored = true}).test->spec().columns[0].shape,
             Shape({16, 16, 3}));
   // As validation samples are read.
-  EXPECT_EQ(open_dataset(config, {.plain = true}).train->spec().columns, pair.test->spec().columns);
+  EXPECT_EQ(open_dataset(config, {.as_evaluation = true}).train->spec().columns,
+            pair.test->spec().columns);
 }
 
 // Two files of one image, of which one is stored upside down.

@@ -208,7 +208,7 @@ DataConfig sized(int64_t size, int64_t eval_size = 0) {
 
 TEST(StoredImages, KeepTheirSizeByDefaultAndForConversion) {
   for (const auto& [config, options] :
-       {std::pair(sized(0), ReadOptions{}), {sized(3, 12), ReadOptions{.stored = true}}}) {
+       {std::pair(sized(0), ReadOptions{}), {sized(3, 12), ReadOptions{.as_stored = true}}}) {
     DatasetPair pair = make_image_pair(numbered(3, 6), numbered(2, 6), config, options);
     EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({6, 6, 1}));
     EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({6, 6, 1}));

@@ -73,11 +73,11 @@ TEST_F(Npy, ImagesOfEachTypeAreNormalizedInTheirUnit) {
   EXPECT_EQ(pair.train->spec().columns[0].name, "images");
   EXPECT_THAT(pair.train->spec().normalization.mean, ElementsAre(3));
   EXPECT_THAT(read_column<float>(*pair.train, 0, {1}), ElementsAre(1, -1));
-  options_.stored = true;
+  options_.as_stored = true;
   EXPECT_EQ(open_it().train->spec().columns[0].dtype, DType::f32);
   EXPECT_THAT(read_column<float>(*open_it().train, 0, {1}), ElementsAre(4, 2));
   config_.augment.flip = true;
-  options_.stored = false;
+  options_.as_stored = false;
   EXPECT_THAT(refusal(Category::config), HasSubstr("needs images of 8 bits"));
 }
 

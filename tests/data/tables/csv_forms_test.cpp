@@ -16,7 +16,7 @@ using testing::Not;
 
 class CsvForms : public CsvTest {
  protected:
-  CsvForms() { options_.stored = true; }  // numbers as they are, not standardized
+  CsvForms() { options_.as_stored = true; }  // numbers as they are, not standardized
   std::vector<double> features(const std::string& train) {
     DatasetPair pair = open_train(train);
     notes_ = pair.notes;

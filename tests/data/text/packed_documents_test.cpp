@@ -118,7 +118,7 @@ TEST_F(PackedTest, TheLastDocumentsAreTestData) {
   EXPECT_THAT(read_all<int32_t>(*data.test, 0, 0),
               ElementsAre(sep, 'q', 'r', 's', 't', 'u', 'v', 'w'));
   config_.tokens.val_share = 0.9;  // one is left for training
-  EXPECT_THAT(read_all<int32_t>(*open_dataset(config_, {.plain = true}).train, 0, 0),
+  EXPECT_THAT(read_all<int32_t>(*open_dataset(config_, {.as_evaluation = true}).train, 0, 0),
               ElementsAre(sep, 'a', 'b', 'c', 'd', 'e', 'f', 'g'));
 }
 
@@ -152,7 +152,7 @@ TEST_F(PackedTest, TextFilesAreADocumentEach) {
   config_.tokens.text = {(folder_ / "a").string(), (folder_ / "b").string()};
   for (auto vocabulary : {TokensConfig::Vocabulary::bytes, TokensConfig::Vocabulary::characters}) {
     config_.tokens.vocabulary = vocabulary;
-    DatasetPair data = open_dataset(config_, {.plain = true});
+    DatasetPair data = open_dataset(config_, {.as_evaluation = true});
     EXPECT_THAT(read_all<int32_t>(*data.train, 2, 0), ElementsAre(0, 1, 2, 3));
     EXPECT_EQ(data.train->count(), 1);
     EXPECT_EQ(data.test->count(), 1);
@@ -168,7 +168,7 @@ TEST_F(PackedTest, ShardsKeepTheDocuments) {
   write_text(folder_ / "vocabulary.txt", character_vocabulary("abc")->to_text());
   EXPECT_THAT(open_refusal(config_), HasSubstr("with the token U+0003 between documents"));
   write_text(folder_ / "vocabulary.txt", "bytes");
-  DatasetPair data = open_dataset(config_, {.plain = true});
+  DatasetPair data = open_dataset(config_, {.as_evaluation = true});
   EXPECT_THAT(read_all<int32_t>(*data.train, 0, 0), ElementsAre(3, 7, 8, 3, 9, 10, 11, 12));
   EXPECT_THAT(read_all<int32_t>(*data.train, 2, 0), ElementsAre(0, 1, 2, 0, 0, 1, 2, 3));
 }

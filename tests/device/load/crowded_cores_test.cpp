@@ -179,7 +179,7 @@ TEST_F(CrowdedCoresTest, TwoRunsTakeDifferentCores) {
 // libgomp lets threads spin briefly where it has more of them than the process has cores.
 TEST_F(CrowdedCoresTest, TurnsHoldMoreThreadsThanThereAreCores) {
   size_t more = allowed_cores().size() + 1;
-  Turns turns(2);
+  CoreTurns turns(2);
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(turns.begin({two_[0]}));
     EXPECT_TRUE(turns.begin(two_));

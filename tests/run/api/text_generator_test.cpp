@@ -40,8 +40,8 @@ class DocumentsRun : public testing::Test {
 
   static TextGenerator generator(TextOptions options) {
     options.device = "cpu";
-    return TextGenerator(find_checkpoint((*folder_ / "run").string(), "", Prefer::newest, {}),
-                         options);
+    return TextGenerator(
+        find_checkpoint((*folder_ / "run").string(), "", CheckpointChoice::newest, {}), options);
   }
 
  private:
