@@ -50,14 +50,14 @@ CheckpointWriter::CheckpointWriter(Save save, RetryDelays retry_delays,
       retry_delays_(std::move(retry_delays)),
       thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
 
-// stopping_ ends a wait between attempts; the thread then makes the last one.
+// stopping_ ends a wait between attempts; the thread then makes the last one, and is joined as it is
+// destroyed.
 CheckpointWriter::~CheckpointWriter() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
 }
 
 // A slot that waits for its next attempt is taken: write() sees that it is not its own any more.

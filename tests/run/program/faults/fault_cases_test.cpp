@@ -82,11 +82,13 @@ TEST_F(OneProcess, ADeviceThreadThatThrowsIsNamed) {
   }
 }
 
-TEST_F(OneProcess, AnErrorOfTheDataKeepsItsCodeAndItsWords) {
-  Fault fault = {.rank = 0, .phase = "data", .kind = "error", .step = 7};
-  Output output = Ranks(start(1, "run", {"devices=2xcpu"}, fault)).finish()[0];
-  EXPECT_EQ(output.code, 4) << output.err;
-  EXPECT_EQ(output.last_error_line(), "error[4]: made to fail");
+TEST_F(OneProcess, AnErrorKeepsItsCodeAndItsWords) {
+  for (auto [kind, code] : {std::pair("error", 4), std::pair("bug", 1)}) {
+    Fault fault = {.rank = 0, .phase = "data", .kind = kind, .step = 7};
+    Output output = Ranks(start(1, kind, {"devices=2xcpu"}, fault)).finish()[0];
+    EXPECT_EQ(output.code, code) << output.err;
+    EXPECT_EQ(output.last_error_line(), fmt::format("error[{}]: made to fail", code));
+  }
 }
 
 TEST_F(FaultCases, AnErrorOfOneRanksDataIsThatOfAll) {

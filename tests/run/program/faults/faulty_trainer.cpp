@@ -1,8 +1,8 @@
 // The trainer, whose rank `rank` fails as a thread of it enters a phase:
 // SPIRE_TEST_FAULT="rank=1 phase=backward step=7 kind=stall thread=cpu:0 after=2". Kinds: stall
-// (hangs for ever), throw, error (of the data), kill (SIGKILL), stop (SIGSTOP), slow (works for
-// 10 ms, each time from then on). `after` entries pass before it; step and thread may be left out:
-// any. It says first where it strikes: "struck: cpu:0, backward of step 7".
+// (hangs for ever), throw, error (of the data), bug (of Spire), kill (SIGKILL), stop (SIGSTOP),
+// slow (works for 10 ms, each time from then on). `after` entries pass before it; step and thread
+// may be left out: any. It says first where it strikes: "struck: cpu:0, backward of step 7".
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -44,6 +44,7 @@ class Fault {
     if (passed != after) return;
     fmt::print(stderr, "struck: {}, {}\n", row.thread, position_text(row));
     if (word("kind") == "error") fail(Category::data, "made to fail");
+    if (word("kind") == "bug") fail(Category::unexpected, "made to fail");
     if (word("kind") == "throw") throw std::runtime_error("made to fail");
     if (word("kind") == "kill") raise(SIGKILL);
     if (word("kind") == "stop") raise(SIGSTOP);
@@ -52,8 +53,8 @@ class Fault {
 
  private:
   static bool known(const std::string& kind) {
-    return kind == "stall" || kind == "throw" || kind == "error" || kind == "kill" ||
-           kind == "stop" || kind == "slow";
+    return kind == "stall" || kind == "throw" || kind == "error" || kind == "bug" ||
+           kind == "kill" || kind == "stop" || kind == "slow";
   }
   static void work() {
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
