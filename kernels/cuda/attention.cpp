@@ -7,7 +7,7 @@
 #include "engine/device/cuda_error.h"
 #include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/cudnn_plan.h"
-#include "kernels/cuda/engine_timer.h"
+#include "kernels/cuda/engine_trial.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/ops/attention/attention_rules.h"
 
@@ -56,38 +56,44 @@ AttentionPointers attention_pointers(AttentionPass pass, const KernelArgs& args)
           .workspace = args.workspace};
 }
 
-// Times plans and the native kernel on tensors of the real size.
-class AttentionTimer {
+// Tries plans and the native kernel on tensors of the real size.
+class AttentionTrial {
  public:
   // Throws Error(out_of_memory).
-  AttentionTimer(const AttentionShape& shape, const PreparedAttention& prepared,
+  AttentionTrial(const AttentionShape& shape, const PreparedAttention& prepared,
                  const KernelRequest& request, size_t workspace)
       : pass_(shape.pass),
         prepared_(prepared),
         packs_(static_cast<size_t>(prepared.attention.shares())),
-        timer_(request.cuda->device()) {
-    for (const TensorSpec& spec : request.inputs) inputs_.push_back(timer_.allocate(spec.bytes()));
+        trial_(request.cuda->device()) {
+    for (const TensorSpec& spec : request.inputs) inputs_.push_back(trial_.allocate_numbers(spec));
     for (const TensorSpec& spec : request.outputs)
-      outputs_.push_back(timer_.allocate(spec.bytes()));
-    args_ = {.inputs = inputs_, .outputs = outputs_, .workspace = timer_.allocate(workspace)};
+      outputs_.push_back(trial_.allocate_numbers(spec));
+    args_ = {.inputs = inputs_, .outputs = outputs_, .workspace = trial_.allocate(workspace)};
   }
 
   std::optional<float> time(const CudnnPlan& plan) {
-    AttentionPointers pointers = attention_pointers(pass_, args_);
-    return timer_.time([&](void* stream) { prepared_.run(plan, packs_, pointers, stream); });
+    return trial_.time([&](void* stream) { run(plan, stream); });
+  }
+  bool repeats(const CudnnPlan& plan) {
+    return trial_.repeats([&](void* stream) { run(plan, stream); }, outputs_[0]);
   }
   std::optional<float> time(Kernel& native) {
-    return timer_.time([&](void* stream) {
+    return trial_.time([&](void* stream) {
       args_.stream = stream;
       native.run(args_);
     });
   }
 
  private:
+  void run(const CudnnPlan& plan, void* stream) {
+    prepared_.run(plan, packs_, attention_pointers(pass_, args_), stream);
+  }
+
   AttentionPass pass_;
   const PreparedAttention& prepared_;
   std::vector<CudnnVariantPack> packs_;
-  EngineTimer timer_;
+  EngineTrial trial_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   KernelArgs args_;
@@ -117,12 +123,13 @@ class AttentionChoice {
         // The workspace is part of the name: it decides how large a share one run computes.
         engines_(request.cuda->cudnn(), prepared.attention.graph(), rules_,
                  request.cuda->plan_store(), key(request.cuda->cudnn().kind),
-                 [this](const CudnnPlan& plan) { return timer().time(plan); }) {}
+                 {[this](const CudnnPlan& plan) { return trial().time(plan); },
+                  [this](const CudnnPlan& plan) { return trial().repeats(plan); }}) {}
 
   // Sets the plan and returns true if an engine of cuDNN is chosen.
   bool choose() {
     EnginesAndNative::TimeNative time_native;
-    if (native_) time_native = [this] { return timer().time(native_); };
+    if (native_) time_native = [this] { return trial().time(native_); };
     EnginesAndNative all(engines_, time_native, native_name_);
     if (!choose_engine(all, key(request_.cuda->kind()), request_.cuda->options().tuning))
       return false;
@@ -135,12 +142,12 @@ class AttentionChoice {
   std::string key(std::string device) const {
     return to_string(AttentionKey{std::move(device), shape_, rules_.max_workspace});
   }
-  // Made at the first measurement, when all proposals and so the largest workspace are known.
-  AttentionTimer& timer() {
+  // Made at the first trial, when all proposals and so the largest workspace are known.
+  AttentionTrial& trial() {
     size_t bytes = prepared_.attention.delta_bytes() + largest_workspace(engines_.proposed());
     if (native_) bytes = std::max(bytes, native_.workspace_bytes());
-    if (!timer_) timer_.emplace(shape_, prepared_, request_, bytes);
-    return *timer_;
+    if (!trial_) trial_.emplace(shape_, prepared_, request_, bytes);
+    return *trial_;
   }
 
   const AttentionShape& shape_;
@@ -150,7 +157,7 @@ class AttentionChoice {
   Kernel native_;
   CudnnRules rules_;
   CudnnEngines engines_;
-  std::optional<AttentionTimer> timer_;
+  std::optional<AttentionTrial> trial_;
 };
 
 // Describes the pass to cuDNN. Null if no share fits the workspace, or this cuDNN does not know

@@ -7,7 +7,7 @@
 #include "kernels/cuda/convolution_form.h"
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/cudnn_plan.h"
-#include "kernels/cuda/engine_timer.h"
+#include "kernels/cuda/engine_trial.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/packing.h"
 #include "kernels/ops/bias/bias.h"
@@ -39,38 +39,41 @@ struct PreparedConvolution {
 
 namespace {
 
-// Times forms of a convolution on tensors of the real size.
-class ConvolutionTimer {
+// Tries forms of a convolution on tensors of the real size.
+class ConvolutionTrial {
  public:
-  // Throws Error(out_of_memory). REQUIRES: as EngineTimer.
-  ConvolutionTimer(const ConvolutionShape& s, DeviceId device, size_t workspace_bytes)
+  // Throws Error(out_of_memory). REQUIRES: as EngineTrial.
+  ConvolutionTrial(const ConvolutionShape& s, DeviceId device, size_t workspace_bytes)
       : shape_(s),
         filter_{s.y[3], s.x[3] / s.groups, s.window.kernel.h, s.window.kernel.w},
-        timer_(device) {
-    void* x = timer_.allocate(TensorSpec{s.x, s.dtype}.bytes());
-    void* y = timer_.allocate(TensorSpec{s.y, s.dtype}.bytes());
-    size_t filter_bytes = TensorSpec{filter_, DType::f32}.bytes();  // of a gradient, the widest
-    void* w = timer_.allocate(filter_bytes);
+        trial_(device) {
+    void* x = trial_.allocate_numbers({s.x, s.dtype});
+    void* y = trial_.allocate_numbers({s.y, s.dtype});
+    bool gradient = s.pass == ConvolutionPass::backward_weights;  // the widest is fp32
+    void* w = trial_.allocate_numbers({filter_, gradient ? DType::f32 : s.dtype});
     pointers_ = {.x = x, .filter = w, .y = y};
     if (s.pass == ConvolutionPass::forward) pointers_.y = nullptr, pointers_.result = y;
     if (s.pass == ConvolutionPass::backward_data) pointers_.x = nullptr, pointers_.result = x;
-    if (s.pass == ConvolutionPass::backward_weights) {
+    if (gradient) {
       pointers_.filter = nullptr, pointers_.result = w;
-      plain_ = static_cast<float*>(timer_.allocate(filter_bytes));
+      plain_ = static_cast<float*>(trial_.allocate_numbers({filter_, DType::f32}));
     }
-    size_t bias = static_cast<size_t>(s.y[3]) * sizeof(float);
-    if (s.bias) pointers_.bias = static_cast<float*>(timer_.allocate(bias));
-    pointers_.workspace = timer_.allocate(std::max<size_t>(1, workspace_bytes));
+    if (s.bias)
+      pointers_.bias = static_cast<float*>(trial_.allocate_numbers({{s.y[3]}, DType::f32}));
+    pointers_.workspace = trial_.allocate(std::max<size_t>(1, workspace_bytes));
   }
 
   // Returns the milliseconds of `run` and of the passes that the form leaves to the caller, none if
   // it fails.
   using Run = std::function<void(const ConvolutionPointers& pointers, void* stream)>;
   std::optional<float> time(const ConvolutionForm& form, const Run& run) {
-    return timer_.time([&](void* stream) {
+    return trial_.time([&](void* stream) {
       run(pointers_, stream);
       finish(form, stream);
     });
+  }
+  bool repeats(const Run& run) {
+    return trial_.repeats([&](void* stream) { run(pointers_, stream); }, pointers_.result);
   }
 
  private:
@@ -86,7 +89,7 @@ class ConvolutionTimer {
 
   ConvolutionShape shape_;
   Shape filter_;  // plain: (O, C / groups, KH, KW)
-  EngineTimer timer_;
+  EngineTrial trial_;
   ConvolutionPointers pointers_;
   float* plain_ = nullptr;  // a filter's gradient
 };
@@ -124,17 +127,18 @@ class ConvolutionChoice {
     Form& added = forms_.emplace_back();
     added.prepared = std::make_shared<PreparedConvolution>(PreparedConvolution{.form = form});
     Engines* engines = form.product ? add_product(added) : add_convolution(added);
-    groups_.push_back({to_string(form), engines});
+    groups_.push_back({to_string(form), engines, form.last_resort});
   }
 
   Engines* add_product(Form& added) {
-    auto time = [this, form = added.prepared->form](const CudaProduct& product) {
-      return timer().time(form, [&](const ConvolutionPointers& pointers, void* stream) {
+    ConvolutionForm form = added.prepared->form;
+    auto run_of = [this, form](const CudaProduct& product) {
+      return [this, form, &product](const ConvolutionPointers& pointers, void* stream) {
         product.run(product_pointers(shape_, form, pointers), stream);
-      });
+      };
     };
-    ProductShape product = product_shape(shape_, added.prepared->form);
-    added.product = std::make_unique<ProductEngines>(product, &libraries_, time);
+    added.product = std::make_unique<ProductEngines>(product_shape(shape_, form), &libraries_,
+                                                     trials_of<CudaProduct>(form, run_of));
     return added.product.get();
   }
 
@@ -142,24 +146,31 @@ class ConvolutionChoice {
     PreparedConvolution& prepared = *added.prepared;
     const Cudnn& cudnn = libraries_.cudnn();
     prepared.convolution.emplace(shape_, prepared.form, cudnn);
-    auto time = [this, &prepared](const CudnnPlan& plan) {
-      CudnnVariantPack pack;
-      return timer().time(prepared.form, [&](const ConvolutionPointers& pointers, void* stream) {
+    auto run_of = [&prepared](const CudnnPlan& plan) {
+      return [&prepared, &plan](const ConvolutionPointers& pointers, void* stream) {
+        CudnnVariantPack pack;
         prepared.run(plan, pack, pointers, stream);
-      });
+      };
     };
     std::string name = fmt::format("{}, convolution {}, {}", cudnn.kind, to_string(shape_),
                                    to_string(prepared.form));
-    added.convolution =
-        std::make_unique<CudnnEngines>(cudnn, prepared.convolution->graph(), rules_,
-                                       libraries_.plan_store(), std::move(name), time);
+    added.convolution = std::make_unique<CudnnEngines>(cudnn, prepared.convolution->graph(), rules_,
+                                                       libraries_.plan_store(), std::move(name),
+                                                       trials_of<CudnnPlan>(prepared.form, run_of));
     return added.convolution.get();
   }
 
-  // Made at the first measurement, when all proposals and so the largest workspace are known.
-  ConvolutionTimer& timer() {
-    if (!timer_) timer_.emplace(shape_, libraries_.device(), workspace_of_any());
-    return *timer_;
+  // run_of(engine) returns a function that runs it.
+  template <typename Engine, typename RunOf>
+  EngineTrials<Engine> trials_of(const ConvolutionForm& form, const RunOf& run_of) {
+    return {[=, this](const Engine& engine) { return trial().time(form, run_of(engine)); },
+            [=, this](const Engine& engine) { return trial().repeats(run_of(engine)); }};
+  }
+
+  // Made at the first trial, when all proposals and so the largest workspace are known.
+  ConvolutionTrial& trial() {
+    if (!trial_) trial_.emplace(shape_, libraries_.device(), workspace_of_any());
+    return *trial_;
   }
 
   size_t workspace_of_any() const {
@@ -179,7 +190,7 @@ class ConvolutionChoice {
   CudnnRules rules_;
   std::vector<Form> forms_;
   std::vector<EngineGroup> groups_;  // in the order of forms_
-  std::optional<ConvolutionTimer> timer_;
+  std::optional<ConvolutionTrial> trial_;
 };
 
 // Returns the prepared convolution, from the libraries' cache if a kernel of this shape was made

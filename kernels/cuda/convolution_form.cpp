@@ -15,8 +15,11 @@ bool is_product(const ConvolutionShape& s) {
 std::vector<ConvolutionForm> weight_gradient_forms(const ConvolutionShape& s) {
   std::vector<ConvolutionForm> forms;
   if (is_product(s)) forms.push_back({.result = DType::f32, .fused = true, .product = true});
-  forms.push_back({.result = DType::f32, .fused = true});
-  if (s.dtype != DType::f32) forms.push_back({.result = s.dtype, .fused = true});
+  forms.push_back({.result = s.dtype, .fused = true});
+  // cuDNN compiles each engine that writes fp32 from 16 bits when its plan is made, for a second or
+  // two, and on an H100 none of them was the fastest (docs/benchmarks.md).
+  if (s.dtype != DType::f32)
+    forms.push_back({.result = DType::f32, .fused = true, .last_resort = true});
   return forms;
 }
 

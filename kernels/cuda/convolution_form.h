@@ -12,11 +12,11 @@ namespace spire {
 struct ConvolutionForm {
   DType result;  // dtype that the pass writes
   bool fused;    // true: the engine adds the bias, too; false: add_bias_relu_cuda() must follow
-  bool product = false;  // true: a matrix product by cuBLASLt; false: a convolution by cuDNN
+  bool product = false;      // true: a matrix product by cuBLASLt; false: a convolution by cuDNN
+  bool last_resort = false;  // true: its engines are tried only if no other form has any
 };
 
-// Returns all forms in order of preference (fused before unfused, then the less rounded); some may
-// have no engine.
+// Returns all forms in order of preference; some may have no engine.
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
 // Returns the prefix of the names of a form's engines: "fp32", "bf16", "bf16 unfused".

@@ -101,22 +101,20 @@ size_t largest_workspace(std::span<const CudnnPlan> plans);  // bytes, at least 
 // cuDNN's engines for one graph, to choose from.
 class CudnnEngines : public Engines {
  public:
-  // Returns the time of one run of a plan, as Engines::time does.
-  using Time = std::function<std::optional<float>(const CudnnPlan& plan)>;
-
   // cudnn, graph and store outlive the engines. name: the operation's, in the store.
   CudnnEngines(const Cudnn& cudnn, const CudnnDescriptor& graph, const CudnnRules& rules,
-               PlanStore* store, std::string name, Time time)
+               PlanStore* store, std::string name, EngineTrials<CudnnPlan> trials)
       : cudnn_(cudnn),
         graph_(graph),
         rules_(rules),
         store_(store),
         name_(std::move(name)),
-        time_(std::move(time)) {}
+        trials_(std::move(trials)) {}
 
   bool recall(const std::string& name) override;
   size_t propose(size_t most) override;
-  std::optional<float> time(size_t index) override { return time_(proposed_[index]); }
+  std::optional<float> time(size_t index) override { return trials_.time(proposed_[index]); }
+  bool repeats(size_t index) override { return trials_.repeats(proposed_[index]); }
   std::string select(size_t index) override;
 
   std::span<const CudnnPlan> proposed() const { return proposed_; }
@@ -128,7 +126,7 @@ class CudnnEngines : public Engines {
   CudnnRules rules_;
   PlanStore* store_;
   std::string name_;
-  Time time_;
+  EngineTrials<CudnnPlan> trials_;
   std::vector<CudnnPlan> proposed_;
   std::optional<CudnnPlan> selected_;
 };

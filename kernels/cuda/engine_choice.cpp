@@ -1,6 +1,7 @@
 #include "kernels/cuda/engine_choice.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <spire/error.h>
 
@@ -8,14 +9,28 @@ namespace spire {
 namespace {
 
 struct Choice {
-  std::optional<size_t> index;  // none: every engine fails
+  std::optional<size_t> index;  // none: every engine fails or gives other bits each time
   bool measured = false;
 };
+
+// Returns the fastest of the engines that repeat their bits; measures nothing if there is one.
+std::optional<size_t> fastest_that_repeats(Engines& engines, size_t count) {
+  std::vector<size_t> left(count);
+  std::iota(left.begin(), left.end(), size_t{0});
+  for (; !left.empty(); --count) {
+    auto place = count > 1 ? fastest(count, [&](size_t i) { return engines.time(left[i]); })
+                           : std::optional<size_t>(0);
+    if (!place) return {};
+    if (engines.repeats(left[*place])) return left[*place];
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(*place));
+  }
+  return {};
+}
 
 // Measures all engines. Too little memory for a trial is no reason to fail: the favourite may fit.
 Choice measure(Engines& engines, size_t count) {
   try {
-    return {fastest(count, [&](size_t i) { return engines.time(i); }), true};
+    return {fastest_that_repeats(engines, count), count > 1};
   } catch (const Error& error) {
     if (error.category() != Category::out_of_memory) throw;
     return {0, false};
@@ -33,7 +48,7 @@ bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning) {
   bool measures = tuning && tuning->measures();
   size_t count = engines.propose(measures ? max_engines : 1);
   if (count == 0) return false;
-  Choice choice = count > 1 ? measure(engines, count) : Choice{0, false};
+  Choice choice = measures ? measure(engines, count) : Choice{0, false};
   if (!choice.index) return false;
   std::string name = engines.select(*choice.index);
   // For later runs only if measured: the favourite of a machine that lacks the rivals should not
@@ -100,11 +115,16 @@ bool EngineGroups::recall(const std::string& name) {
 // Each group proposes an equal share of what the groups before it have left.
 size_t EngineGroups::propose(size_t most) {
   proposed_.clear();
+  auto sharing = static_cast<size_t>(
+      std::ranges::count(groups_, false, [](const EngineGroup& g) { return g.last_resort; }));
   for (size_t group = 0; group < groups_.size() && proposed_.size() < most; ++group) {
-    size_t left = most - proposed_.size(), groups_left = groups_.size() - group;
-    size_t share = (left + groups_left - 1) / groups_left;
+    bool last_resort = groups_[group].last_resort;
+    if (last_resort && !proposed_.empty()) continue;
+    size_t left = most - proposed_.size();
+    size_t share = last_resort ? left : (left + sharing - 1) / sharing;
     size_t count = groups_[group].engines->propose(share);
     for (size_t i = 0; i < count; ++i) proposed_.push_back({group, i});
+    if (!last_resort) --sharing;
   }
   return proposed_.size();
 }
@@ -112,6 +132,11 @@ size_t EngineGroups::propose(size_t most) {
 std::optional<float> EngineGroups::time(size_t index) {
   auto [group, engine] = proposed_.at(index);
   return groups_[group].engines->time(engine);
+}
+
+bool EngineGroups::repeats(size_t index) {
+  auto [group, engine] = proposed_.at(index);
+  return groups_[group].engines->repeats(engine);
 }
 
 std::string EngineGroups::select(size_t index) {

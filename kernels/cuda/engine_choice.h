@@ -22,16 +22,25 @@ class Engines {
   // Returns the time of one run of a proposed engine, in any unit; none if the run fails. Throws
   // Error(out_of_memory) if a trial finds no memory, and errors that leave the device unusable.
   virtual std::optional<float> time(size_t index) = 0;
+  // Runs a proposed engine twice on the same numbers. Returns true if both runs give the same bits.
+  virtual bool repeats(size_t index) = 0;
   virtual std::string select(size_t index) = 0;  // selects a proposed engine; returns its name
+};
+
+// How a caller tries an engine of a library: Engines::time() and repeats() of the engine at hand.
+template <typename Engine>
+struct EngineTrials {
+  std::function<std::optional<float>(const Engine& engine)> time;
+  std::function<bool(const Engine& engine)> repeats;
 };
 
 // The most engines to try: further ones are about as fast, and preparing one may take a second.
 inline constexpr size_t max_engines = 10;
 
 // Selects one of the engines: the one that `tuning` has for the key, if it still works; else the
-// fastest, if `tuning` measures and memory suffices; else, or if `tuning` is null, the library's
-// favourite. Stores the choice in `tuning`, for later runs only if measured. Returns false if no
-// engine works.
+// fastest that repeats(), if `tuning` measures and memory suffices; else, or if `tuning` is null,
+// the library's favourite. Stores the choice in `tuning`, for later runs only if measured. Returns
+// false if no engine works.
 bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
 // Returns the index of the first candidate whose fastest run takes at most 3 % more than the
@@ -43,7 +52,8 @@ std::optional<size_t> fastest(size_t candidates,
 
 struct EngineGroup {
   std::string name;
-  Engines* engines;  // outlives the EngineGroups
+  Engines* engines;          // outlives the EngineGroups
+  bool last_resort = false;  // true: proposes only if no group before it does
 };
 
 // Several groups of engines to choose from as if they were one. An engine's name begins with its
@@ -55,6 +65,7 @@ class EngineGroups : public Engines {
   bool recall(const std::string& name) override;
   size_t propose(size_t most) override;  // each group gets an equal share of what earlier ones left
   std::optional<float> time(size_t index) override;
+  bool repeats(size_t index) override;
   std::string select(size_t index) override;
 
   size_t selected() const { return selected_; }  // index of the selected engine's group
@@ -81,7 +92,7 @@ inline bool is_native(std::string_view name) {
 class EnginesAndNative : public Engines {
  public:
   // Returns the time of one run of the native kernel, like Engines::time. An empty function means
-  // that there is no native kernel.
+  // that there is no native kernel. It is deterministic, so repeats() does not run it.
   using TimeNative = std::function<std::optional<float>()>;
 
   EnginesAndNative(Engines& library, TimeNative time_native, std::string name = native_name)
@@ -90,6 +101,7 @@ class EnginesAndNative : public Engines {
   bool recall(const std::string& name) override;
   size_t propose(size_t most) override;  // the library's first: its favourite wins if untimed
   std::optional<float> time(size_t index) override;
+  bool repeats(size_t index) override { return index >= of_library_ || library_.repeats(index); }
   std::string select(size_t index) override;
 
   bool is_native() const { return is_native_; }  // true if the native kernel is selected

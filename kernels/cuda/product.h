@@ -67,11 +67,9 @@ class CudaProduct {
 // The algorithms of a product as engines to choose from.
 class ProductEngines : public Engines {
  public:
-  // Returns the time of one run, as Engines::time does.
-  using Time = std::function<std::optional<float>(const CudaProduct& product)>;
-
-  ProductEngines(const ProductShape& shape, CudaLibraries* libraries, Time time)
-      : shape_(shape), libraries_(libraries), time_(std::move(time)) {}
+  ProductEngines(const ProductShape& shape, CudaLibraries* libraries,
+                 EngineTrials<CudaProduct> trials)
+      : shape_(shape), libraries_(libraries), trials_(std::move(trials)) {}
 
   bool recall(const std::string& name) override {
     if (!CudaProduct::recall(shape_, libraries_, name)) return false;
@@ -86,7 +84,8 @@ class ProductEngines : public Engines {
     });
     return proposed_.size();
   }
-  std::optional<float> time(size_t index) override { return time_(proposed_[index]); }
+  std::optional<float> time(size_t index) override { return trials_.time(proposed_[index]); }
+  bool repeats(size_t index) override { return trials_.repeats(proposed_[index]); }
   std::string select(size_t index) override { return algorithm_ = proposed_[index].algorithm(); }
 
   std::span<const CudaProduct> proposed() const { return proposed_; }
@@ -95,7 +94,7 @@ class ProductEngines : public Engines {
  private:
   ProductShape shape_;
   CudaLibraries* libraries_;
-  Time time_;
+  EngineTrials<CudaProduct> trials_;
   std::vector<CudaProduct> proposed_;
   std::string algorithm_;
 };

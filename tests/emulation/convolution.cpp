@@ -45,6 +45,7 @@ class TwoEngines : public Engines {
   }
   size_t propose(size_t most) override { return there_ ? std::min<size_t>(most, 2) : 0; }
   std::optional<float> time(size_t index) override { return times_[index]; }
+  bool repeats(size_t) override { return true; }
   std::string select(size_t index) override {
     backwards = index == 1;
     return backwards ? "backwards" : "forwards";
@@ -71,7 +72,8 @@ namespace {
 struct FormEngines {
   FormEngines(const ConvolutionShape& shape, const ConvolutionForm& said, CudaLibraries* libraries)
       : form(said), loops(!form.product && has_engines(shape, form)) {
-    auto by_lot = [](const CudaProduct&) { return lot(); };
+    EngineTrials<CudaProduct> by_lot{[](const CudaProduct&) { return lot(); },
+                                     [](const CudaProduct&) { return true; }};
     if (form.product) product.emplace(product_shape(shape, form), libraries, by_lot);
   }
   Engines* engines() { return product ? static_cast<Engines*>(&*product) : &loops; }
@@ -89,7 +91,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
   std::vector<EngineGroup> groups;
   for (const ConvolutionForm& form : forms_of(shape)) {
     forms.push_back(std::make_unique<FormEngines>(shape, form, libraries));
-    groups.push_back({to_string(form), forms.back()->engines()});
+    groups.push_back({to_string(form), forms.back()->engines(), form.last_resort});
   }
   EngineGroups engines(groups);
   ConvolutionKey key{.device = "emulated", .shape = shape};

@@ -155,7 +155,7 @@ TEST(EmulationConvolution, EveryEngineComputesABiasAndLeavesAReluToItsCaller) {
   }
 }
 
-TEST(EmulationConvolution, WeightGradientsOfOddChannelsOrGroupsHave16BitsUnlessTheyAreProducts) {
+TEST(EmulationConvolution, WeightGradientsHaveTheDtypeOfTheirTensorsUnlessTheyAreProducts) {
   ConvolutionShape odd = shape_of(backward_weights, DType::bf16, 3, 4, 3), grouped = odd;
   grouped.x = {2, 5, 4, 4};
   grouped.groups = 2;
@@ -166,7 +166,7 @@ TEST(EmulationConvolution, WeightGradientsOfOddChannelsOrGroupsHave16BitsUnlessT
   ConvolutionShape product = shape_of(backward_weights, DType::bf16, 3, 4, 1);
   EXPECT_EQ(engines_that_agree(product), 4u);
   EXPECT_EQ(compute(product, "").dtype, DType::f32);
-  EXPECT_EQ(compute(shape_of(backward_weights, DType::bf16, 4, 4, 3), "").dtype, DType::f32);
+  EXPECT_EQ(compute(shape_of(backward_weights, DType::bf16, 4, 4, 3), "").dtype, DType::bf16);
 }
 
 TEST(EmulationConvolution, ANameThatNamesNoEngineIsReplaced) {

@@ -102,6 +102,21 @@ TEST(EngineChoice, IsNoneIfNoEngineRuns) {
   EXPECT_TRUE(tuning.chosen().empty());
 }
 
+// An engine that claims to be deterministic and is not.
+TEST(EngineChoice, IsTheFastestThatGivesTheSameBitsTwice) {
+  Tuning tuning({.measures = true});
+  FakeEngines engines({3, 1, 2}), one({1}), none({1, 2});
+  engines.varying = {1};
+  one.varying = {0};
+  none.varying = {0, 1};
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.selected, "e2");
+  EXPECT_EQ(engines.asked_to_repeat, (std::vector<size_t>{1, 2}));
+  EXPECT_FALSE(choose_engine(one, "one", &tuning));
+  EXPECT_FALSE(choose_engine(none, "none", &tuning));
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e2"));
+}
+
 TEST(EngineChoice, TriesTenEnginesAtMost) {
   Tuning tuning({.measures = true});
   FakeEngines many(std::vector<float>(40, 1.0f));
@@ -216,6 +231,17 @@ TEST(EngineGroups, ShareTheNumberOfProposals) {
   EXPECT_EQ(many.proposed, 4u);
   EXPECT_EQ(few.proposed, 1u);
   EXPECT_EQ(others.proposed, 5u);
+}
+
+TEST(EngineGroups, AskALastResortOnlyIfNoOtherHasEngines) {
+  FakeEngines many(times(40)), none({}), last(times(3));
+  EngineGroups some({{"a", &many}, {"b", &last, true}});
+  EXPECT_EQ(some.propose(10), 10u);
+  EXPECT_EQ(many.proposed, 10u);
+  EXPECT_EQ(last.proposed, 0u);
+  EXPECT_TRUE(some.recall("b e1")) << "what another run has chosen";
+  EngineGroups alone({{"a", &none}, {"b", &last, true}});
+  EXPECT_EQ(alone.propose(10), 3u);
 }
 
 TEST(EngineGroups, MayShareANameIfTheirEnginesDiffer) {

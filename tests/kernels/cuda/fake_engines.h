@@ -36,10 +36,16 @@ class FakeEngines : public Engines {
     if (ruins) fail(Category::device, "an illegal address");
     return times_[index] < 0 ? std::nullopt : std::optional(times_[index]);
   }
+  bool repeats(size_t index) override {
+    asked_to_repeat.push_back(index);
+    return !std::ranges::count(varying, index);
+  }
   std::string select(size_t index) override { return selected = fmt::format("e{}", index); }
 
-  bool memory = true;  // false: there is none for a trial
-  bool ruins = false;  // true: a run corrupts the device
+  bool memory = true;                // false: there is none for a trial
+  bool ruins = false;                // true: a run corrupts the device
+  std::vector<size_t> varying = {};  // engines whose bits are others each time
+  std::vector<size_t> asked_to_repeat = {};
   size_t proposed = 0;
   int runs = 0;
   std::string selected;
