@@ -19,6 +19,7 @@ class DatasetRows : public InputRows {
   DatasetRows(std::unique_ptr<Dataset> data, const SampleSpec& expected) : data_(std::move(data)) {
     const Column& column = expected.columns[0];
     const Column& found = data_->spec().columns[0];
+    require(found.dtype == column.dtype, "test data in the dtype of the model's inputs");
     if (found.name != column.name || found.shape != column.shape)
       fail(Category::data,
            "the model reads {} {}, but the data has {} {}; use data of that shape, or another "
@@ -71,7 +72,9 @@ class DatasetRows : public InputRows {
 
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
                               const std::string& model, bool classes, bool all_test) {
-  ReadOptions options = {.dtype = compute_dtype(config),
+  // The model reads its inputs in the dtype of `spec`, whatever it computes in.
+  DType of_inputs = spec.columns[0].dtype;
+  ReadOptions options = {.dtype = of_inputs == DType::i32 ? compute_dtype(config) : of_inputs,
                          .seed = config.seed,
                          .trained = std::make_shared<SampleSpec>(spec),
                          .all_test = all_test};

@@ -49,12 +49,15 @@ class TrainedRun : public testing::Test {
 };
 Folder* TrainedRun::folder_ = nullptr;
 
-// The share of right classes is the accuracy that evaluate() finds.
-TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
+class InPrecision : public TrainedRun, public testing::WithParamInterface<const char*> {};
+
+// The share of right classes is the accuracy that evaluate() finds, whatever the run computed in.
+TEST_P(InPrecision, PredictsWhatItsEvaluationCounts) {
   Checkpoint checkpoint = best();
-  TrainedModel model(checkpoint, {.device = "cpu", .batch = 4});
+  RunConfig config = config_of({fmt::format("precision={}", GetParam())});
+  TrainedModel model(checkpoint, {.device = "cpu", .batch = 4, .settings = &config});
   EXPECT_EQ(model.task(), ModelTask::classify);
-  TestRows test = open_test_rows(config_of({}), model.data(), "the run", true);
+  TestRows test = open_test_rows(config, model.data(), "the run", true);
   std::vector<std::byte> rows(16 * model.data().columns[0].row_bytes());
   std::vector<RowOrigin> origins = test.rows->read(16, rows.data());
   ASSERT_EQ(origins.size(), 16u);
@@ -69,13 +72,17 @@ TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
   }
   Observer silent;
   RunOptions options{.checkpoint = checkpoint.loaded()};
-  EXPECT_DOUBLE_EQ(evaluate(config_of({}), options, silent).metric.value, right / 16);
-  ConfusionMatrix matrix = count_confusions(checkpoint, config_of({}), "the run", "cpu");
+  RunConfig evaluated = config.precision == RunConfig::Precision::fp16 ? config_of({}) : config;
+  EXPECT_DOUBLE_EQ(evaluate(evaluated, options, silent).metric.value, right / 16);
+  ConfusionMatrix matrix = count_confusions(checkpoint, config, "the run", "cpu");
   double diagonal = 0;
   for (size_t i = 0; i < classes; ++i)
     diagonal += static_cast<double>(matrix.counts[i * classes + i]);
   EXPECT_EQ(diagonal, right);
 }
+
+// fp16 becomes fp32 on a CPU.
+INSTANTIATE_TEST_SUITE_P(, InPrecision, testing::Values("fp32", "bf16", "fp16"));
 
 // A sample that cannot be read stands neither for itself nor for its neighbour.
 TEST_F(TrainedRun, LeavesOutTestSamplesThatCannotBeRead) {
