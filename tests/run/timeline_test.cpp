@@ -8,7 +8,7 @@
 
 #include "engine/base/read_file.h"
 #include "engine/base/thread.h"
-#include "engine/run/trace_events.h"
+#include "engine/run/run_timeline.h"
 #include "tests/process/ranks.h"
 #include "tests/run/made_run.h"
 

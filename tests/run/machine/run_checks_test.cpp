@@ -1,9 +1,8 @@
 // The short form warns of what matters for the run at hand, and else says nothing.
-#include "engine/run/machine/run_checks.h"
-
 #include <numeric>
 #include <sys/resource.h>
 
+#include "engine/run/host_warnings.h"
 #include "tests/device/system_files.h"
 #include "tests/run/machine/findings.h"
 
