@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>
 
-#include "engine/process/rendezvous/acceptor.h"
+#include "engine/process/rendezvous/peer_mesh.h"
 #include "tests/base/message_of.h"
 #include "tests/process/file_limit.h"
 #include "tests/process/rendezvous/launches.h"

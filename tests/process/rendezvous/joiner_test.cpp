@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>
 
-#include "engine/process/rendezvous/acceptor.h"
 #include "engine/process/rendezvous/peer_mesh.h"
 #include "engine/process/rendezvous/rendezvous.h"
 #include "tests/base/message_of.h"
