@@ -13,7 +13,7 @@
 #include "engine/checkpoint/merged_tensors.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
-#include "engine/train/memory/device_limits.h"
+#include "engine/train/memory/memory_limits.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/placement/place_run.h"
 #include "engine/train/run_tuning.h"

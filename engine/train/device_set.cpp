@@ -5,7 +5,7 @@
 #include "engine/base/thread.h"
 #include "engine/config/devices.h"
 #include "engine/config/scalar.h"
-#include "engine/train/memory/device_limits.h"
+#include "engine/train/memory/memory_limits.h"
 
 namespace spire {
 namespace {

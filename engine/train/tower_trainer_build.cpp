@@ -6,7 +6,7 @@
 
 #include "engine/graph/finetuning.h"
 #include "engine/graph/passes.h"
-#include "engine/train/memory/out_of_memory.h"
+#include "engine/train/memory/memory_limits.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
 #include "engine/update/ownership.h"

@@ -1,8 +1,8 @@
 // Tests the message for a shortage of memory, from numbers alone.
-#include "engine/train/memory/out_of_memory.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "engine/train/memory/memory_limits.h"
 
 namespace spire {
 namespace {

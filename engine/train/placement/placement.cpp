@@ -10,7 +10,7 @@
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
 #include "engine/config/words.h"
-#include "engine/train/memory/device_limits.h"
+#include "engine/train/memory/memory_limits.h"
 
 namespace spire {
 namespace {
