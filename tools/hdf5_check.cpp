@@ -1,9 +1,8 @@
 // spire-hdf5-check: reads an HDF5 file before a run does. Damage on which libhdf5 crashes or hangs
 // ends this program and not the run. A file alone is a checkpoint.
-#include "engine/data/formats/hdf5_check.h"
-
 #include "engine/base/hdf5.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
+#include "engine/data/formats/hdf5_file.h"
 
 int main(int argc, char** argv) {
   spire::h5::leave_open_at_exit();

@@ -1,5 +1,6 @@
 // Folder of a run's checkpoints: step_00001000.h5 and so on, and two pointers, which are text files
 // `latest` and `best` with one of these names. Deletes old checkpoints, finds the one to resume.
+// And the search for the checkpoint that a user names.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -10,6 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/checkpoint.h>
+
+#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/checkpoint/training_state.h"
 
 namespace spire {
@@ -89,5 +93,21 @@ class CheckpointStore {
   std::filesystem::path directory_;
   Retention retention_;
 };
+
+// Finds the checkpoint that a user names, for --resume, eval and predict.
+
+struct NamedCheckpoint {
+  std::filesystem::path run;                   // the run's folder; empty: the file lies elsewhere
+  std::optional<LoadedCheckpoint> checkpoint;  // nullopt only from load_named_if_any()
+};
+
+// Find, read and verify the checkpoint of that name, as find_checkpoint() and
+// find_checkpoint_if_any() of <spire/checkpoint.h>, which say what a name may be. on_damaged also
+// gets the unchecked_warning() of the file; it may be empty.
+NamedCheckpoint load_named(const std::string& name, const std::filesystem::path& output,
+                           CheckpointChoice prefer, const CheckpointStore::OnDamaged& on_damaged);
+NamedCheckpoint load_named_if_any(const std::string& name, const std::filesystem::path& output,
+                                  CheckpointChoice prefer,
+                                  const CheckpointStore::OnDamaged& on_damaged);
 
 }  // namespace spire

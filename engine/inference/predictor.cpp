@@ -10,7 +10,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/checkpoint/merged_tensors.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
 #include "engine/train/memory/memory_limits.h"

@@ -4,7 +4,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/images/png.h"
 #include "engine/inference/predictor.h"
-#include "engine/inference/sample_images.h"
+#include "engine/inference/sample_outputs.h"
 
 namespace spire {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/observe/throttle_words.h"
+#include "engine/observe/device_watch.h"
 
 namespace spire {
 namespace {

@@ -16,6 +16,16 @@
 
 namespace spire {
 
+// How sentences say why a GPU's clock is low, and what to do about it.
+
+// What lowers a clock though it should not: "heat" -> how a sentence says it, and what to do.
+struct ThrottleWords {
+  std::string_view reason;  // in DeviceReport::throttle_reasons
+  std::string_view text;    // "throttled by heat"
+  std::string_view remedy;
+};
+const ThrottleWords* throttle_words(std::string_view reason);  // null: nothing to mention
+
 // Warns of a device: once for each error code of the driver (XID); at each new memory error that
 // ECC could not correct; once when ECC has corrected an error; once for each cause that lowers its
 // clock, except the power limit, which is normal. Memory errors before the first reading do not

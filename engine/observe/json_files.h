@@ -13,7 +13,7 @@
 #include <spire/observer.h>
 
 #include "engine/observe/formatting.h"
-#include "engine/observe/line_file.h"
+#include "engine/observe/json_lines.h"
 
 namespace spire {
 

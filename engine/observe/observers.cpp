@@ -5,7 +5,7 @@
 
 #include "engine/config/scalar.h"
 #include "engine/observe/console.h"
-#include "engine/observe/http/run_server.h"
+#include "engine/observe/http/http_server.h"
 #include "engine/observe/json_files.h"
 #include "engine/observe/tensorboard/tensorboard_files.h"
 

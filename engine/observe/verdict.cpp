@@ -12,7 +12,6 @@
 #include "engine/base/text.h"
 #include "engine/observe/device_watch.h"
 #include "engine/observe/records.h"
-#include "engine/observe/throttle_words.h"
 
 namespace spire {
 namespace {

@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/export_model.h>
 
-#include "engine/checkpoint/merged_tensors.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/config/words.h"
 #include "engine/onnx/export_job.h"
 #include "engine/onnx/onnx_graph.h"

@@ -8,7 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/base/write_file.h"
-#include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/watch.h"

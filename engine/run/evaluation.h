@@ -10,7 +10,7 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/loader.h"
-#include "engine/inference/evaluation_samples.h"
+#include "engine/inference/sample_outputs.h"
 #include "engine/run/metrics/evaluation_metrics.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"

@@ -10,7 +10,7 @@
 #include <spire/load_config.h>
 
 #include "engine/base/text.h"
-#include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/check.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"

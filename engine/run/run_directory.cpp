@@ -18,7 +18,7 @@
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
-#include "engine/inference/evaluation_samples.h"
+#include "engine/inference/sample_outputs.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/tensorboard/event_file.h"
 #include "engine/process/socket.h"

@@ -11,7 +11,7 @@
 #include "engine/data/dataset.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
-#include "engine/inference/evaluation_samples.h"
+#include "engine/inference/sample_outputs.h"
 #include "engine/run/guard.h"
 #include "engine/run/resume.h"
 #include "engine/run/run_data.h"

@@ -10,7 +10,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/hdf5_program.h"
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/checkpoint/checkpoint_store.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {

@@ -1,10 +1,9 @@
 // Steps read back from metrics.jsonl, whatever the file holds.
-#include "engine/observe/metrics_lines.h"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 
+#include "engine/observe/json_lines.h"
 #include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 

@@ -1,5 +1,3 @@
-#include "engine/observe/http/run_server.h"
-
 #include <cmath>
 #include <regex>
 #include <thread>
@@ -8,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/observe/http/http_server.h"
 #include "engine/observe/page/page.h"
 #include "tests/observe/client.h"
 #include "tests/observe/page/drawn_page.h"

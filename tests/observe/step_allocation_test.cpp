@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/http/run_server.h"
+#include "engine/observe/http/http_server.h"
 #include "tests/observe/reports.h"
 
 namespace {

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/device/nvml/nvml_abi.h"
+#include "engine/device/nvml/nvml_library.h"
 
 namespace spire::nvml {
 

@@ -11,7 +11,7 @@
 #include <spire/load_config.h>
 
 #include "engine/base/adapter_names.h"
-#include "engine/checkpoint/merged_tensors.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/train/state_tensors.h"
 #include "tests/base/message_of.h"
 #include "tests/train/same_hash.h"

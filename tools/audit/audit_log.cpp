@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/observe/line_file.h"
+#include "engine/observe/json_lines.h"
 #include "engine/run/audit/audit_record.h"
 
 namespace spire {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/observe/metrics_lines.h"
+#include "engine/observe/json_lines.h"
 #include "engine/run/audit/audit_root.h"
 #include "tools/audit/audit_log.h"
 #include "tools/audit/check_run.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/observe/metrics_lines.h"
+#include "engine/observe/json_lines.h"
 #include "tools/audit/audit_log.h"
 #include "tools/compare/compare_runs.h"
 

@@ -12,7 +12,7 @@
 #include <spire/run_config.h>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/observe/metrics_lines.h"
+#include "engine/observe/json_lines.h"
 #include "engine/run/audit/bit_keys.h"
 #include "tools/audit/audit_log.h"
 #include "tools/compare/replay_pair.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/host_use.h"
 #include "engine/device/nvml/gpu_monitor.h"
 #include "tools/arguments.h"
 

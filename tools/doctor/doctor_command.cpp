@@ -20,7 +20,7 @@
 #include "build_info.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/host_use.h"
 #include "engine/device/topology.h"
 #include "engine/run/host_warnings.h"
 #include "engine/run/machine/environment.h"

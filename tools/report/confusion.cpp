@@ -8,7 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/inference/sample_images.h"
+#include "engine/inference/sample_outputs.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
 #include "engine/observe/scores.h"

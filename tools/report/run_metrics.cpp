@@ -7,7 +7,7 @@
 
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
-#include "engine/observe/line_file.h"
+#include "engine/observe/json_lines.h"
 #include "engine/observe/records.h"
 #include "tools/report/run_files.h"
 

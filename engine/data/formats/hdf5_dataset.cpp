@@ -10,7 +10,7 @@
 
 #include "engine/base/text.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/hdf5_check.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/input_file.h"

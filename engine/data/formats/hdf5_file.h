@@ -1,10 +1,12 @@
-// Opens HDF5 data files; their errors are Error(data). The caller must hold an h5::Session.
+// Opens HDF5 data files; their errors are Error(data). The caller must hold an h5::Session. Before
+// that, a process of its own validates them.
 #pragma once
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/hdf5.h"
 #include "engine/base/read_file.h"
@@ -73,5 +75,23 @@ class Hdf5LinkResolver {
   mutable std::string external_;  // target of the last external link that was refused
   h5::Handle access_;             // properties that refuse external links
 };
+
+// Validates HDF5 data files in a separate process, since libhdf5 may crash or hang on damaged ones.
+
+struct Hdf5CheckResult {
+  FileStamp stamp;                 // of the file that was checked
+  std::vector<std::string> notes;  // for the user; says so if the file was not checked
+};
+
+// Reads the file in the program spire-hdf5-check; without it the file stays unchecked. Throws
+// Error(data) if the program crashes or exceeds its limits, Error(device) if it cannot run or is
+// killed, else what it reports. The caller compares the stamp with that of the file it opens later.
+Hdf5CheckResult check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
+// The same for samples to predict for, whose target may be missing.
+Hdf5CheckResult check_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
+
+// Main of spire-hdf5-check for data files. Arguments: FILE, names of input and target of train,
+// then of test; or FILE and the names for samples to predict for.
+[[noreturn]] void hdf5_check_main(int argc, char** argv);
 
 }  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/base/npy_magic.h"
 #include "engine/base/text.h"
-#include "engine/data/formats/hdf5_check.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/inputs/file_reader.h"

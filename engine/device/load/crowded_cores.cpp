@@ -18,7 +18,7 @@
 #include "engine/base/steady_time.h"
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/host_use.h"
 #include "engine/device/topology.h"
 
 namespace spire {

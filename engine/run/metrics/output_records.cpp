@@ -10,7 +10,7 @@
 #include <spire/tensor.h>
 
 #include "engine/data/text/vocabulary.h"
-#include "engine/inference/sample_images.h"
+#include "engine/inference/sample_outputs.h"
 #include "engine/observe/scores.h"
 
 namespace spire {

@@ -15,8 +15,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/thread.h"
-#include "engine/device/load/other_load.h"
-#include "engine/device/load/process_use.h"
+#include "engine/device/load/host_use.h"
 #include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/topology.h"
 

@@ -11,8 +11,8 @@
 #include "engine/base/adapter_names.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
-#include "engine/checkpoint/checkpoint_locator.h"
-#include "engine/checkpoint/merged_tensors.h"
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/weights/files/safetensors_reader.h"
 #include "models/adapters.h"
 

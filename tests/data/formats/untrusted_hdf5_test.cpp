@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/data/formats/hdf5_check.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/input_file.h"
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/test_files.h"

@@ -12,7 +12,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/host_use.h"
 #include "tests/base/no_threads.h"
 #include "tests/device/system_files.h"
 

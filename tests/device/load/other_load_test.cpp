@@ -1,9 +1,8 @@
 // What others use of the cores, from made-up counts of the kernel.
-#include "engine/device/load/other_load.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "engine/device/load/host_use.h"
 #include "tests/device/system_files.h"
 
 namespace spire {

@@ -1,12 +1,11 @@
 // What a process uses, from made-up files of the system and from this one.
-#include "engine/device/load/process_use.h"
-
 #include <array>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "engine/device/load/host_use.h"
 #include "tests/device/system_files.h"
 
 namespace spire {

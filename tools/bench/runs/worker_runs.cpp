@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/host_use.h"
 #include "engine/device/topology.h"
 #include "tools/bench/report/bench_files.h"
 #include "tools/bench/runs/measure.h"
