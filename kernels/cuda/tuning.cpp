@@ -1,12 +1,111 @@
 #include "kernels/cuda/tuning.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <spire/error.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view plan_title = "spire plan 1 ", suffix = ".plan";
+constexpr size_t max_file_bytes = size_t{8} << 20, max_folder_bytes = size_t{256} << 20;
+
+// Formats a file: "spire plan 1 <hash64 of the rest>", a line with the name, and the plan.
+std::string to_text(const std::string& name, const std::string& plan) {
+  std::string body = fmt::format("{}\n{}", name, plan);
+  return fmt::format("{}{}\n{}", plan_title, hex(hash64(body.data(), body.size())), body);
+}
+
+// Parses a file. None if it is damaged or has another name: file names are hashes and may collide.
+std::optional<std::string> plan_in(std::string_view text, const std::string& name) {
+  size_t end = text.find('\n');
+  if (!text.starts_with(plan_title) || end == std::string_view::npos) return std::nullopt;
+  std::string_view body = text.substr(end + 1);
+  if (text.substr(plan_title.size(), end - plan_title.size()) !=
+      hex(hash64(body.data(), body.size())))
+    return std::nullopt;
+  if (!body.starts_with(name) || body.substr(name.size(), 1) != "\n") return std::nullopt;
+  return std::string(body.substr(name.size() + 1));
+}
+
+struct File {
+  fs::path path;
+  uintmax_t bytes;
+  fs::file_time_type written;
+};
+
+// Lists the plans of a folder. Files that vanish meanwhile are skipped.
+std::vector<File> plans_in(const fs::path& folder) {
+  std::vector<File> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() != suffix) continue;
+    uintmax_t bytes = entry.file_size(error);
+    if (!error) files.push_back({entry.path(), bytes, entry.last_write_time(error)});
+  }
+  return files;
+}
+
+}  // namespace
+
+fs::path PlanStore::file_of(const std::string& name) const {
+  return folder_ / (hex(hash64(name.data(), name.size())) + std::string(suffix));
+}
+
+std::optional<std::string> PlanStore::find(const std::string& name) {
+  // Plans of this run come first: the folder has them only after write().
+  auto mine = new_.find(name);
+  if (mine != new_.end()) return ++found_, mine->second;
+  if (folder_.empty()) return std::nullopt;
+  std::optional<std::string> plan;
+  try {
+    auto text = read_file_if_there(file_of(name), Category::config, max_file_bytes);
+    if (!text) return std::nullopt;
+    plan = plan_in(*text, name);
+  } catch (const Error&) {  // unreadable: counted as damaged, and made anew
+  }
+  ++(plan ? found_ : damaged_);
+  return plan;
+}
+
+// A plan near the limit of a file would not be read again.
+void PlanStore::keep(const std::string& name, std::string plan) {
+  if (!folder_.empty() && plan.size() < max_file_bytes / 2) new_[name] = std::move(plan);
+}
+
+void PlanStore::write() {
+  if (new_.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) fail(Category::config, "{}: {}", folder_.string(), error.message());
+  // Make room first, so that the folder never exceeds its limit.
+  size_t bytes = 0;
+  for (const auto& [name, plan] : new_) bytes += name.size() + plan.size();
+  remove_oldest(max_folder_bytes - std::min(bytes, max_folder_bytes));
+  for (const auto& [name, plan] : new_)
+    write_file_atomically(file_of(name), to_text(name, plan), Category::config);
+  new_.clear();
+}
+
+void PlanStore::remove_oldest(size_t max_bytes) const {
+  std::vector<File> files = plans_in(folder_);
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.written > b.written; });
+  uintmax_t kept = 0;
+  for (const File& file : files) {
+    std::error_code error;
+    kept += file.bytes;
+    if (kept > max_bytes) fs::remove(file.path, error);
+  }
+}
+
 namespace {
 
 constexpr std::string_view tuning_title = "spire tuning 1 ";

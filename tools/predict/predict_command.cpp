@@ -18,7 +18,6 @@
 #include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
-#include "tools/predict/prediction_inputs.h"
 #include "tools/predict/prediction_rows.h"
 #include "tools/predict/text_generation.h"
 #include "tools/process/signals.h"

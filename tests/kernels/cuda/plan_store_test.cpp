@@ -1,5 +1,3 @@
-#include "kernels/cuda/plan_store.h"
-
 #include <fstream>
 #include <iterator>
 
@@ -8,6 +6,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+
+#include "kernels/cuda/tuning.h"
 
 namespace spire {
 namespace {

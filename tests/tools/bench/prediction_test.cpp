@@ -10,7 +10,6 @@
 
 #include "tests/tools/words.h"
 #include "tools/bench/limits/ceilings.h"
-#include "tools/bench/prediction/step_profile.h"
 
 namespace spire {
 namespace {
