@@ -50,8 +50,7 @@ CheckpointWriter::CheckpointWriter(Save save, RetryDelays retry_delays,
       retry_delays_(std::move(retry_delays)),
       thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
 
-// stopping_ ends a wait between attempts; the thread then makes the last one, and is joined as it is
-// destroyed.
+// stopping_ ends a wait between attempts; the thread then makes the last one, and is joined.
 CheckpointWriter::~CheckpointWriter() {
   {
     std::lock_guard lock(mutex_);

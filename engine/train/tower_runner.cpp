@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/tuning.h"
+
 namespace spire {
 
 // Watches one tower's run kernel by kernel, where somebody wants to see its tensors or kernels.
@@ -97,7 +100,7 @@ TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& option
   compile(train_plans_, batch_size(), true, build, layout);
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, batch_size(), false, build, layout);
-  for (int64_t samples : options.ragged_eval) compile(eval_plans_, samples, false, build, layout);
+  compile_ragged_evaluations(build, layout);
   // In lockstep all towers of the lane are under way at a time, each with its own buffers.
   bool lockstep = !tower_sums().empty();
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(placement_.reduction,
@@ -106,6 +109,17 @@ TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& option
   gradients_.resize(static_cast<size_t>(schedule_.buffers));
   arena_bytes_ = std::max(arena_bytes_, align_up(buffer_bytes(), workspace_alignment));
   measure_inputs();
+}
+
+// They run once an evaluation: their engines are not worth the seconds of a measurement.
+void TowerRunner::compile_ragged_evaluations(const GraphBuilder& build,
+                                             const ParameterLayout& layout) {
+  auto compile_all = [&] {
+    for (int64_t samples : options_.ragged_eval)
+      compile(eval_plans_, samples, false, build, layout);
+  };
+  Tuning* tuning = cuda_ ? cuda_->options().tuning : nullptr;
+  tuning ? tuning->without_measuring(compile_all) : compile_all();
 }
 
 // Plans of fewer samples need less.

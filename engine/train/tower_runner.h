@@ -104,6 +104,7 @@ class TowerRunner {
 
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
+  void compile_ragged_evaluations(const GraphBuilder& build, const ParameterLayout& layout);
   void measure_inputs();
   static void run(const Tower& tower, PlanListener* listener = nullptr,
                   PlanObserver* observer = nullptr);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -107,6 +108,15 @@ class Tuning {
   // choice.
   std::optional<std::string> find(const std::string& key);
   bool measures() const { return measures_; }
+  // Runs body() without measuring, for operations whose time matters little.
+  template <typename Body>
+  void without_measuring(const Body& body) {
+    struct Restored {
+      ~Restored() { now = before; }
+      bool &now, before;
+    } measures{measures_, std::exchange(measures_, false)};
+    body();
+  }
 
   // Makes an engine this run's choice; it replaces an earlier choice, which cannot be used any
   // more. for_others: true if it was measured, so that later runs may use it, too.

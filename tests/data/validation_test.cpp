@@ -110,7 +110,8 @@ TEST_F(Validation, ImagesHaveTheSizeOfEvaluations) {
     config.image.eval_size = size;
     config.val.share = 0.25;
     auto open = [&](bool plain) {
-      return make_image_pair(of_three_classes(60), of_three_classes(9), config, {.as_evaluation = plain});
+      return make_image_pair(of_three_classes(60), of_three_classes(9), config,
+                             {.as_evaluation = plain});
     };
     DatasetPair data = open(false), plain = open(true);
     ValidationSplit split = split_validation(*data.train, 0.25);

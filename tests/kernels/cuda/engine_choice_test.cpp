@@ -62,6 +62,20 @@ TEST(EngineChoice, IsKeptForThisRunOnlyWithoutMemoryToMeasure) {
   EXPECT_TRUE(tuning.measured().empty());
 }
 
+TEST(EngineChoice, IsNotMeasuredWhereItMattersLittle) {
+  Tuning tuning({.measures = true});
+  FakeEngines little({3, 1}), much({3, 1});
+  EXPECT_THROW(tuning.without_measuring([&] {
+    EXPECT_TRUE(choose_engine(little, "of one evaluation", &tuning));
+    fail(Category::out_of_memory, "the batch is too large");
+  }),
+               Error);
+  EXPECT_TRUE(choose_engine(much, "of each step", &tuning));
+  EXPECT_EQ(little.selected, "e0");
+  EXPECT_EQ(tuning.unmeasured(), one_choice("of one evaluation", "e0"));
+  EXPECT_EQ(tuning.measured(), one_choice("of each step", "e1"));
+}
+
 TEST(EngineChoice, MeasuresAnOperationOnce) {
   Tuning tuning({.measures = true});
   FakeEngines first({3, 1}), second({1, 3}), other({1, 3});
