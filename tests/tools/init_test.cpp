@@ -53,6 +53,8 @@ TEST(Init, WritesAConfigForNumbersToPredict) {
   WorkFolder folder;
   std::string file = folder.write("prices.csv", table(200, "a,b,price\n", false));
   expect_parts(good_config(folder, {"--data", file, "--model", "linear"}), {"name: linear"});
+  expect_parts(good_config(folder, {"--data", file, "data.csv.test_share=0.3"}),
+               {"test_share: 0.3"});
 }
 
 TEST(Init, WritesAConfigForImages) {
