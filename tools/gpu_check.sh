@@ -5,22 +5,23 @@ export LC_ALL=C
 
 usage() {
   cat <<'TEXT'
-Usage: tools/gpu_check.sh [--build DIR] [--only PARTS] [--seconds N] [--gpu N] [--python PATH] [--log DIR] [--dry-run]
+Usage: tools/gpu_check.sh [--build DIR] [--only PARTS] [--minutes N] [--gpu N] [--python PATH] [--log DIR] [--dry-run]
 
-Runs each part on one GPU, prints a line a step (PASS, FAIL or SKIP, seconds, figure), and keeps all output in a folder.
+Runs each part on one GPU, prints a line a step (PASS, FAIL or SKIP, seconds, figure), and keeps all output in a folder;
+gpu_report.md there is the same as a table in Markdown, whole up to the last step if the machine goes away.
 Under a step that failed a line says where to look. Such a step, or one that takes too long, does not stop the others; but a driver or
 library that no run can do with does, before all else, with its remedy. Data are made up; nothing is downloaded.
   --build DIR      a build folder (default: the bundle that this script lies in, else build/release)
-  --only PARTS     parts joined by commas, of: tests bits precisions memory timings sanitizers compile
-                     tests       the tests on GPUs: devices, ops, sums, training
+  --only PARTS     parts joined by commas, of: bits timings tests compile sanitizers precisions memory
                      bits        200 steps twice, on one and on two logical devices, with CUDA graphs and without, one step at a
                                  time, and on two GPUs also in two processes: one hash; the same of a small GPT, of fp16 and of batch_norm: sync
+                     timings     ResNet-20, ResNet-50 and GPT-2 124M, beside PyTorch (eager, channels_last, autocast)
+                     tests       the tests on GPUs: devices, ops, sums, training
+                     compile     the same models by torch.compile
+                     sanitizers  compute-sanitizer's memcheck, racecheck and initcheck on some ops and one training step
                      precisions  fp32, TF32, bf16, fp16 train
                      memory      a run that is too large ends with exit code 6
-                     timings     ResNet-20, ResNet-50 and GPT-2 124M, beside PyTorch (eager, channels_last, autocast)
-                     sanitizers  compute-sanitizer's memcheck, racecheck and initcheck on some ops and one training step
-                     compile     the same models by torch.compile
-  --seconds N      for everything (default 1500); what is left undone then is skipped, in the order above
+  --minutes N      for everything (default 12); what is left undone then is skipped, in the order of --only's list
   --gpu N          its number (default 0)
   --python PATH    a Python with PyTorch (default python3; without PyTorch its steps are skipped)
   --log DIR        a new folder (default runs/gpu_check-N)
@@ -29,10 +30,10 @@ Exit code: 0 all passed, 1 some failed, 2 wrong usage or no programs, 3 no GPU h
 TEXT
 }
 
-build='' only=tests,bits,precisions,memory,timings,sanitizers,compile seconds=1500 gpu=0 python=python3 log='' dry=false
+build='' only=bits,timings,tests,compile,sanitizers,precisions,memory minutes=12 gpu=0 python=python3 log='' dry=false
 while [ $# -gt 0 ]; do
   case $1 in
-    --build | --only | --seconds | --gpu | --python | --log)
+    --build | --only | --minutes | --gpu | --python | --log)
       [ $# -ge 2 ] || { usage >&2; exit 2; }
       declare "${1#--}=$2"
       shift 2
@@ -42,9 +43,9 @@ while [ $# -gt 0 ]; do
     *) usage >&2; exit 2 ;;
   esac
 done
-[[ $seconds =~ ^[0-9]+$ && $gpu =~ ^[0-9]+$ ]] || { usage >&2; exit 2; }
+[[ $minutes =~ ^[0-9]+(\.[0-9]+)?$ && $gpu =~ ^[0-9]+$ ]] || { usage >&2; exit 2; }
 for part in ${only//,/ }; do
-  [[ $part =~ ^(tests|bits|precisions|memory|timings|sanitizers|compile)$ ]] || { usage >&2; exit 2; }
+  [[ $part =~ ^(bits|timings|tests|compile|sanitizers|precisions|memory)$ ]] || { usage >&2; exit 2; }
 done
 
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
@@ -88,10 +89,15 @@ if ! $dry; then
     nvidia-smi
     lscpu
   } >"$log/machine.txt" 2>&1
+  {
+    printf '### %s, %s\n\n`tools/gpu_check.sh --only %s --minutes %s`; %s; %s\n\n' "$(sed 's/^cuda:[0-9]*  *//' <<<"$name")" "$(date -u +%F)" \
+      "$only" "$minutes" "$("$trainer" version | head -n 1)" "$(sed -n 's/^with  *//p' <<<"$found")"
+    printf '| step | | seconds | figure |\n|---|---|---|---|\n'
+  } >"$log/gpu_report.md"
 else
   name='' log=${log:-LOG}
 fi
-deadline=$((SECONDS + seconds)) failed=0
+deadline=$((SECONDS + $(awk "BEGIN { printf \"%d\", 60 * $minutes }"))) failed=0
 
 # --- one step ---------------------------------------------------------------------------------------------------------
 
@@ -101,6 +107,7 @@ row() {  # verdict seconds name figure
     printf '%-4s %6s  %-34s %s\n' "$@"
     [ "$1" != FAIL ] || [ -z "$hint" ] || printf '%13slook at: %s\n' '' "$hint"
   } | tee -a "$log/table.txt"
+  printf '| %s | %s | %s | %s |\n' "$3" "$1" "$2" "${4//|/\\|}" >>"$log/gpu_report.md"
   [ "$1" != FAIL ] || failed=1
 }
 
@@ -446,13 +453,13 @@ sanitizers() {
 finish() {
   $dry && exit $failed
   passed=$(grep -c ^PASS "$log/table.txt") bad=$(grep -c ^FAIL "$log/table.txt") skipped=$(grep -c ^SKIP "$log/table.txt")
-  echo "$passed passed, $bad failed, $skipped skipped; the table and all output are in $log"
+  echo "$passed passed, $bad failed, $skipped skipped; gpu_report.md and all output are in $log"
   exit $failed
 }
 
 $dry || echo "$name"
 $dry || versions || finish
-for part in tests bits precisions memory timings sanitizers compile; do
+for part in bits timings tests compile sanitizers precisions memory; do
   wants "$part" || continue
   "$part"
 done

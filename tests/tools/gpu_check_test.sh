@@ -82,7 +82,7 @@ check 0 --help
 says 'Exit code: 0 all passed'
 check 2 --mistyped
 check 2 --only bits,mistyped
-check 2 --seconds soon
+check 2 --minutes soon
 check 2 --build "$scratch/nothing"
 
 check 0 --dry-run --build fake --log log
@@ -104,11 +104,13 @@ says '^PASS .* gpt2 bf16 PyTorch eager +2048000 tokens/s, .*Spire.s speed 1.25 o
 says '^PASS .* memcheck of a step +ERROR SUMMARY: 0 errors'
 says '^PASS .* versions +toolkit 13.0, driver 580.65.06 \(CUDA 13.0\), cuDNN 9.5.0'
 says '^NOTE .* versions +cuDNN 9.5.0 is older'
-[[ $(sed -n '/^PASS/{s/^PASS *[0-9.]* *//;s/ .*//;p}' said | uniq | paste -sd' ') = 'versions tests bits precision memory, resnet50'* ]] ||
+[[ $(sed -n '/^PASS/{s/^PASS *[0-9.]* *//;s/ .*//;p}' said | uniq | paste -sd' ') = 'versions bits resnet50 gpt2 '*' tests '*' memory,' ]] ||
   stop "the parts come in another order:"
 ! grep -q 'look at' said || stop "a hint without a failure:"
 says '^41 passed, 0 failed, 0 skipped'
 [ "$(grep -c ^PASS log/table.txt)" = 41 ] || stop "the table in the folder differs"
+[ "$(grep -c '^| .* | PASS | ' log/gpu_report.md)" = 41 ] || stop "the report differs"
+grep -q '^### NVIDIA H100 80GB HBM3, .*, 20..-..-..$' log/gpu_report.md || stop "the report does not name the card"
 check 2 --build fake --log log  # which is there already
 
 # One thing goes wrong: it is said, and the others still run.
@@ -133,7 +135,7 @@ check 1 --build fake --gpu 1 --log second
 says '^FAIL .* versions +cuda:1 \(Tesla T4\) has compute capability 7.5'
 
 # Time runs out: what hangs is ended, what is left is skipped. How much that is depends on the machine's load.
-FAULT=hang check 0 --build fake --only bits,precisions --seconds 6 --log hang
+FAULT=hang check 0 --build fake --only bits,precisions --minutes 0.1 --log hang
 says '^SKIP .* bits without graphs +no time left'
 says '^SKIP .* precision fp16 +no time left'
 says '^[1-4] passed, 0 failed, 1[2-6] skipped'
