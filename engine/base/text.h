@@ -36,6 +36,10 @@ std::string bytes_text(int64_t bytes);      // 1536 is "1.5 KiB"
 std::string duration_text(double seconds);  // 75.2 is "1:15"; not finite: "-"
 std::string utc_text(std::chrono::system_clock::time_point time);  // ISO 8601, with Z
 
+inline std::string bytes_text(size_t bytes) {
+  return bytes_text(static_cast<int64_t>(bytes));
+}
+
 // Returns the text as a field of a CSV file, in quotes where RFC 4180 requires them.
 std::string csv_field(std::string_view text);
 

@@ -7,6 +7,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/data/label_survey.h"
 #include "engine/device/device_memory.h"
@@ -82,11 +83,11 @@ std::unique_ptr<DeviceMemory> BatchLoader::allocate_batch(size_t bytes) const {
   } catch (const Error& error) {
     if (error.category() != Category::out_of_memory) throw;
     fail(Category::out_of_memory,
-         "data.prefetch: cannot allocate {}host memory for {} batches of {:.1f} MiB, {} prepared "
+         "data.prefetch: cannot allocate {}host memory for {} batches of {}, {} prepared "
          "ahead and {} in use; lower data.prefetch or batch_size ({})",
          options_.device.kind == DeviceKind::cuda ? "pinned " : "",
-         options_.prefetch + options_.in_use, static_cast<double>(bytes) / 0x1p20,
-         options_.prefetch, options_.in_use, error.what());
+         options_.prefetch + options_.in_use, bytes_text(bytes), options_.prefetch, options_.in_use,
+         error.what());
   }
 }
 

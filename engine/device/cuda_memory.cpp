@@ -3,30 +3,25 @@
 
 #include <spire/error.h>
 
+#include "engine/base/text.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/device_memory.h"
 
 namespace spire {
 namespace {
 
-double mib(size_t bytes) {
-  return static_cast<double>(bytes) / (size_t{1} << 20);
-}
-
 [[noreturn]] void out_of_memory(int index, size_t bytes) {
   cudaGetLastError();  // clears the error: a caller may free memory and go on
   DeviceSpace space = space_of_cuda(index);
-  fail(Category::out_of_memory,
-       "cuda:{}: cannot allocate {:.1f} MiB; {:.1f} of {:.1f} MiB are free", index, mib(bytes),
-       mib(*space.free), mib(space.total));
+  fail(Category::out_of_memory, "cuda:{}: cannot allocate {}; {} of {} are free", index,
+       bytes_text(bytes), bytes_text(*space.free), bytes_text(space.total));
 }
 
 [[noreturn]] void no_pinned_memory(int index, size_t bytes) {
   cudaGetLastError();
   fail(Category::out_of_memory,
-       "cuda:{}: cannot allocate {:.1f} MiB of pinned host memory; lower data.prefetch or "
-       "batch_size",
-       index, mib(bytes));
+       "cuda:{}: cannot allocate {} of pinned host memory; lower data.prefetch or batch_size",
+       index, bytes_text(bytes));
 }
 
 // GPU memory. Copies are synchronous and wait for all streams first, as the interface promises: the

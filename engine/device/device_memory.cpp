@@ -6,6 +6,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/text.h"
 #include "engine/device/topology.h"
 
 namespace spire {
@@ -17,8 +18,8 @@ Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   size_t mapped = align_up(bytes, size_t{1} << 12);
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    fail(Category::out_of_memory, "cannot allocate {:.1f} MiB of host memory: {}; lower batch_size",
-         static_cast<double>(bytes) / 1048576.0, std::strerror(errno));
+    fail(Category::out_of_memory, "cannot allocate {} of host memory: {}; lower batch_size",
+         bytes_text(bytes), std::strerror(errno));
   }
   madvise(memory, mapped, MADV_HUGEPAGE);  // only advice: a refusal costs speed, not correctness
   memory_ = {static_cast<std::byte*>(memory), Free{mapped}};

@@ -7,6 +7,8 @@
 
 #include <spire/error.h>
 
+#include "engine/base/text.h"
+
 namespace spire {
 
 std::string_view name(MemoryKind kind) {
@@ -188,14 +190,14 @@ std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double 
 }
 
 std::string plain_text(const MemoryShortage& shortage) {
-  auto mib = [](size_t bytes) { return fmt::format("{:.1f} MiB", std::ldexp(bytes, -20)); };
   std::string left, limit;
   if (shortage.limit)
-    limit = fmt::format(" of the {} that {} allows", mib(*shortage.limit),
+    limit = fmt::format(" of the {} that {} allows", bytes_text(*shortage.limit),
                         shortage.own_limit.empty() ? "memory.limit" : shortage.own_limit);
-  if (auto bytes = shortage.left()) left = fmt::format("; {} are left{}", mib(*bytes), limit);
+  if (auto bytes = shortage.left())
+    left = fmt::format("; {} are left{}", bytes_text(*bytes), limit);
   return fmt::format("{}: cannot allocate {} for {}{}", to_string(shortage.device),
-                     mib(shortage.asked.total()), name(shortage.asked.largest()), left);
+                     bytes_text(shortage.asked.total()), name(shortage.asked.largest()), left);
 }
 
 }  // namespace spire

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/base/proc_files.h"
+#include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/device/device.h"
 
@@ -239,11 +240,6 @@ void add_ulimit(const fs::path& self, std::string_view limit, std::string_view u
   limits.push_back({*total, rest_of(*total, kib_of(self / "status", used) + kept_back), name});
 }
 
-std::string size_text(size_t bytes) {
-  double mib = static_cast<double>(bytes) / (1 << 20);
-  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
-}
-
 }  // namespace
 
 // Cached files of a cgroup count as free: the kernel drops them on demand.
@@ -268,7 +264,7 @@ HostSpace host_space(const fs::path& root) {
   memory.total = std::ranges::min_element(limits, {}, &HostLimit::total)->total;
   auto tightest = std::ranges::min_element(limits, {}, &HostLimit::free);
   memory.free = tightest->free;
-  memory.limited_by = fmt::format("{}, {}", tightest->name, size_text(tightest->total));
+  memory.limited_by = fmt::format("{}, {}", tightest->name, bytes_text(tightest->total));
   return memory;
 }
 

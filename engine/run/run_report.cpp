@@ -204,8 +204,7 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   info.total_steps = total_steps;
   info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
   HostSpace host = host_space();
-  info.host_memory = fmt::format("{} are free of {}", bytes_text(static_cast<int64_t>(host.free)),
-                                 host.limited_by);
+  info.host_memory = fmt::format("{} are free of {}", bytes_text(host.free), host.limited_by);
   if (setup.saves) info.checkpoints = trainer.checkpoints_text();
   // Promises and paths.
   info.recompute = trainer.recompute();

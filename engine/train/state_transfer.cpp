@@ -73,13 +73,13 @@ bool StateTransfer::fits_snapshot(const MemoryUse& plan) const {
 }
 
 std::string StateTransfer::text() const {
-  auto text = [](size_t bytes) { return bytes_text(static_cast<int64_t>(bytes)); };
   std::string host = in_pool() ? "" : " in the host's memory";
   if (keeps_snapshot_)
-    return fmt::format("from a snapshot of {}{}, while training goes on", text(snapshot_bytes()),
-                       host);
+    return fmt::format("from a snapshot of {}{}, while training goes on",
+                       bytes_text(snapshot_bytes()), host);
   return fmt::format("from the state itself, in pieces of {}{}: steps wait (a snapshot takes {})",
-                     text(piece_floats() * sizeof(float)), host, text(snapshot_bytes()));
+                     bytes_text(piece_floats() * sizeof(float)), host,
+                     bytes_text(snapshot_bytes()));
 }
 
 std::unique_ptr<DeviceMemory> StateTransfer::allocate_host(size_t bytes) {

@@ -18,32 +18,9 @@
 
 #include <spire/tensor.h>
 
+#include "engine/update/loss_scale_rule.h"
+
 namespace spire {
-
-// The fp16 loss scale (loss_scale.h), for the host and for GPUs.
-struct LossScaleState {
-  static constexpr double largest = 0x1p40;  // far above any at which fp16 gradients stay finite
-
-  double scale = 1;
-  int64_t good_steps = 0;  // steps without overflow since the scale changed
-  int64_t skipped = 0, skipped_in_row = 0;
-
-  // Counts a step and adjusts the scale. overflowed: gradients were not finite, the step skipped.
-  // minimum, growth_interval: those of LossScaleConfig.
-  SPIRE_HOST_DEVICE void record(bool overflowed, double minimum, int64_t growth_interval) {
-    if (overflowed) {
-      ++skipped;
-      ++skipped_in_row;
-      good_steps = 0;
-      scale = scale / 2 > minimum ? scale / 2 : minimum;
-      return;
-    }
-    skipped_in_row = 0;
-    if (++good_steps < growth_interval) return;
-    good_steps = 0;
-    scale = 2 * scale < largest ? 2 * scale : largest;
-  }
-};
 
 struct TrustSquares {  // sums of squares over a slice, or over a tensor
   double weights = 0;

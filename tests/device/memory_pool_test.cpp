@@ -88,7 +88,7 @@ TEST(MemoryPool, GivesItsExplainerAllNumbers) {
 TEST(MemoryPool, NamesASizeThatTheHostLacks) {
   MemoryPool pool{DeviceId{}};
   std::string text = shortage_of([&] { pool.allocate(activations, size_t{1} << 60); });
-  EXPECT_EQ(text.find("cpu:0: cannot allocate 1099511627776.0 MiB for activations; "), 0u) << text;
+  EXPECT_EQ(text.find("cpu:0: cannot allocate 1048576.0 TiB for activations; "), 0u) << text;
   EXPECT_EQ(pool.in_use(), MemoryUse());
 }
 

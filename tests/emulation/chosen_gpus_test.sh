@@ -70,7 +70,7 @@ run 0 'is also used by process 4000002' "${predict[@]}" --device cuda:2
 run 3 'there is no such device' "${predict[@]}" --device cuda:12
 run 0 'the CPU \(on_missing: cpu\), because none of the named GPUs is there' "${predict[@]}" --device cuda:12 on_missing=cpu
 run 0 '' "${predict[@]}" --device cuda:12 on_missing=any
-run 6 'MiB are left of the 0.0 MiB that memory.limit allows' "${predict[@]}" memory.limit=1KiB
+run 6 'are left of the 1.0 KiB that memory.limit allows' "${predict[@]}" memory.limit=1KiB
 run 0 'is also used by process 4000002' "${predict[@]}" devices=cuda:2
 run 2 'predictions are computed on one device; name one' "${predict[@]}" "devices=[cuda:1,cuda:2]"
 machine 0 1 2 3 4 5 6 7

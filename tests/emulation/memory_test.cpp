@@ -170,7 +170,9 @@ TEST_F(EmulationFull, TheDriverReportsTheFreeMemory) {
   EXPECT_EQ(space_of(gpu).free, 1000u);
   auto memory = allocate_memory(gpu, 600);
   EXPECT_EQ(space_of(gpu).free, 400u);
-  EXPECT_NE(shortage_of([] { allocate_memory(gpu, 401); }).find("cuda:0: cannot allocate 0.0 MiB"),
+  EXPECT_NE(shortage_of([] {
+              allocate_memory(gpu, 401);
+            }).find("cuda:0: cannot allocate 401 B; 400 B of "),
             std::string::npos);
   EXPECT_NO_THROW(allocate_memory({DeviceKind::cuda, 1}, 401));
   memory.reset();

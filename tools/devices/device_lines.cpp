@@ -59,21 +59,17 @@ std::string gpu_line(const CudaDeviceInfo& gpu) {
                      gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
 }
 
-std::string bytes_of(uint64_t bytes) {
-  return bytes_text(static_cast<int64_t>(bytes));
-}
-
 std::string memory_text(const std::optional<GpuMemory>& memory) {
   if (!memory) return "its memory is unknown";
-  return fmt::format("{}, {} used, {} free", bytes_of(memory->total), bytes_of(memory->used),
-                     bytes_of(memory->free));
+  return fmt::format("{}, {} used, {} free", bytes_text(memory->total), bytes_text(memory->used),
+                     bytes_text(memory->free));
 }
 
 // "process 4711 (python) 39.1 GiB"
 std::string process_text(const GpuProcess& process) {
   std::string text = fmt::format("process {}", process.pid);
   if (!process.name.empty()) text += fmt::format(" ({})", printable(process.name));
-  if (process.bytes) text += fmt::format(" {}", bytes_of(*process.bytes));
+  if (process.bytes) text += fmt::format(" {}", bytes_text(*process.bytes));
   return text;
 }
 

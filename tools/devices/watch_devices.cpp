@@ -69,7 +69,7 @@ std::string program_of(const GpuProcess& process) {
 }
 
 std::string bytes_of(const GpuProcess& process) {
-  return process.bytes ? bytes_text(static_cast<int64_t>(*process.bytes)) : unknown;
+  return process.bytes ? bytes_text(*process.bytes) : unknown;
 }
 
 // importance: columns with the lowest are left out first.

@@ -87,11 +87,11 @@ std::optional<Finding> used(const GpuHealth& health) {
     names.push_back(process.name.empty() ? std::to_string(process.pid)
                                          : fmt::format("{} {}", process.pid, process.name));
   }
-  return Finding{"gpu_use", FindingLevel::warn,
-                 fmt::format("{} is used by {} with {}: {}", name_of(health.gpu),
-                             counted(std::ssize(names), "process"),
-                             bytes_text(static_cast<int64_t>(bytes)), fmt::join(names, ", ")),
-                 "devices: auto:N chooses idle GPUs; trainer devices --watch shows who uses them"};
+  return Finding{
+      "gpu_use", FindingLevel::warn,
+      fmt::format("{} is used by {} with {}: {}", name_of(health.gpu),
+                  counted(std::ssize(names), "process"), bytes_text(bytes), fmt::join(names, ", ")),
+      "devices: auto:N chooses idle GPUs; trainer devices --watch shows who uses them"};
 }
 
 std::optional<Finding> split(const GpuHealth& health) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/process/watchdog/control_channel.h"
-#include "engine/process/watchdog/failure_arbiter.h"
+#include "engine/process/watchdog/failure_detection.h"
 
 namespace spire {
 

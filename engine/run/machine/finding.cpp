@@ -33,7 +33,7 @@ void append(Findings& findings, Findings more) {
 }
 
 std::string limit_text(uint64_t bytes) {
-  return bytes == RLIM_INFINITY ? "unlimited" : bytes_text(static_cast<int64_t>(bytes));
+  return bytes == RLIM_INFINITY ? "unlimited" : bytes_text(bytes);
 }
 
 std::string rate_text(double bytes_per_s) {

@@ -26,10 +26,6 @@ size_t own_bytes(const PlacedDevice& device, size_t total) {
   return parse_memory_limit(device.memory_limit).share(total, 1).value_or(0);
 }
 
-std::string limit_bytes_text(size_t bytes) {
-  return bytes_text(static_cast<int64_t>(bytes));
-}
-
 }  // namespace
 
 // Members bring devices into another order than the config's, but those of one GPU keep theirs.
@@ -75,7 +71,7 @@ std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
       fail(Category::config,
            "memory.limit: {} for {}, but other devices have limits of {} there, which leave "
            "nothing; give each device a limit, or raise memory.limit",
-           limit_bytes_text(*pool.limit), to_string(devices[d].id), limit_bytes_text(taken));
+           bytes_text(*pool.limit), to_string(devices[d].id), bytes_text(taken));
     if (pool.limit) pool.limit = (*pool.limit - taken) / sharers;
     limits.push_back(pool);
   }
@@ -83,10 +79,6 @@ std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
 }
 
 namespace {
-
-std::string text_of(size_t bytes) {
-  return bytes_text(static_cast<int64_t>(bytes));
-}
 
 // Returns the bytes, rounded up, as `memory.limit` takes them: "23.5GiB".
 std::string limit_word(size_t bytes) {
@@ -143,7 +135,7 @@ std::string smaller_batch(const MemoryShortage& shortage, int64_t batch_size) {
 std::string asked_text(const MemoryUse& asked) {
   MemoryKind most = asked.largest();
   bool alone = asked[most] == asked.total();
-  return fmt::format("cannot allocate {}{} for {}", text_of(asked.total()),
+  return fmt::format("cannot allocate {}{} for {}", bytes_text(asked.total()),
                      alone ? "" : ", most of it", name(most));
 }
 
@@ -154,7 +146,7 @@ std::string limit_text(const MemoryShortage& shortage) {
                          : fmt::format("its own limit, {} in devices,", shortage.own_limit);
   std::string share =
       shortage.sharers > 1 ? fmt::format(" for each of {} devices", shortage.sharers) : "";
-  return fmt::format("{} allows {}{}", name, text_of(*shortage.limit), share);
+  return fmt::format("{} allows {}{}", name, bytes_text(*shortage.limit), share);
 }
 
 std::string left_text(const MemoryShortage& shortage) {
@@ -162,20 +154,21 @@ std::string left_text(const MemoryShortage& shortage) {
     size_t used = shortage.in_use.total();
     size_t within = *shortage.limit - std::min(*shortage.limit, used);
     if (!shortage.free || within <= *shortage.free)
-      return fmt::format("{}, of which {} is in use", limit_text(shortage), text_of(used));
+      return fmt::format("{}, of which {} is in use", limit_text(shortage), bytes_text(used));
   }
   if (!shortage.free)
-    return fmt::format("the host does not provide more of its {}", text_of(shortage.total));
+    return fmt::format("the host does not provide more of its {}", bytes_text(shortage.total));
   if (!shortage.limited_by.empty())
-    return fmt::format("{} are free of {}", text_of(*shortage.free), shortage.limited_by);
-  return fmt::format("{} of its {} are free", text_of(*shortage.free), text_of(shortage.total));
+    return fmt::format("{} are free of {}", bytes_text(*shortage.free), shortage.limited_by);
+  return fmt::format("{} of its {} are free", bytes_text(*shortage.free),
+                     bytes_text(shortage.total));
 }
 
 TextTable table_of(const MemoryShortage& shortage) {
   bool planned = shortage.planned.total() > 0;
   auto row = [&](std::string_view title, size_t plan, size_t use) {
-    std::vector<std::string> cells = {std::string(title), planned ? text_of(plan) : "-",
-                                      text_of(use)};
+    std::vector<std::string> cells = {std::string(title), planned ? bytes_text(plan) : "-",
+                                      bytes_text(use)};
     return cells;
   };
   TextTable table = {{"", "planned", "in use"}};

@@ -36,7 +36,7 @@ std::string name_of(const GpuProcess& process) {
 std::string describe(const GpuProcess& process) {
   std::string text = name_of(process);
   if (process.user_id) text += " of " + user_name(*process.user_id);
-  if (process.bytes) text += " with " + bytes_text(static_cast<int64_t>(*process.bytes));
+  if (process.bytes) text += " with " + bytes_text(*process.bytes);
   return text;
 }
 
@@ -119,8 +119,7 @@ std::string others_on(const GpuUse& use) {
   if (use.users.empty() && memory.empty() && use.percent < busy_percent) return "";
   std::string text = use.users.empty() ? "others" : use.users;
   if (use.total == 0) return text;
-  return text + fmt::format(" ({} of {} are free)", bytes_text(static_cast<int64_t>(use.free)),
-                            bytes_text(static_cast<int64_t>(use.total)));
+  return text + fmt::format(" ({} of {} are free)", bytes_text(use.free), bytes_text(use.total));
 }
 
 bool is_less_loaded(const GpuUse& a, const GpuUse& b) {

@@ -1,4 +1,4 @@
-#include "engine/process/watchdog/failure_arbiter.h"
+#include "engine/process/watchdog/failure_detection.h"
 
 #include <algorithm>
 #include <limits>
