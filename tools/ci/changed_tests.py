@@ -133,7 +133,8 @@ class Choice:
             # Runs of the program are tested beside the functions that they call.
             return self.of_folder("tests/" + parts[1]) + (self.of_folder("tests/run/program") if parts[1] == "run" else [])
         if parts[0] == "tools" and os.path.isdir("tests/tools/" + parts[1]) and path.endswith((".cpp", ".h")):
-            return self.of_folder("tests/tools/" + parts[1])
+            own = [name for name, _, _ in self.programs if name == parts[1] + "_test"]  # sweep_test runs processes
+            return sorted(set(self.of_folder("tests/tools/" + parts[1]) + [self.take(name) for name in own]))
         if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h", "CMakeLists.txt")):
             return self.of_folder("tests/" + parts[0])
         if parts[0] == "configs":

@@ -67,6 +67,15 @@ TEST(StepEstimate, TakesTheLongerOfArithmeticAndMemory) {
   EXPECT_NEAR(fp32.ops[0].seconds, arithmetic.ops[0].seconds, 1e-12);
 }
 
+TEST(StepEstimate, APassHasTheSumsOfItsOps) {
+  StepEstimate step = estimate(DType::bf16, {"toy", 1, 1, slow_memory});
+  auto bytes = [&](auto... pass) { return sum_of(step.ops, pass...).bytes; };
+  EXPECT_EQ(bytes(Pass::forward), step.ops[0].bytes + step.ops[1].bytes);
+  EXPECT_EQ(bytes(Pass::backward), step.ops[2].bytes + step.ops[3].bytes);
+  EXPECT_EQ(bytes(Pass::update), step.ops[4].bytes);
+  EXPECT_EQ(bytes(), bytes(Pass::forward) + bytes(Pass::backward) + bytes(Pass::update));
+}
+
 TEST(StepEstimate, TextHasTheSumsOfPassesAndTheStep) {
   std::string text = to_text(estimate(DType::bf16, described_gpu("h100")));
   expect_parts(text, {"estimate of a tower's step on h100", "nothing was measured"});
