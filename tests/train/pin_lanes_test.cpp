@@ -115,6 +115,7 @@ TEST(CoreLimits, LeaveTheCoresAndLowerTheThreads) {
   };
   for (const Case& c :
        {Case{{}, 16, "16 of 16"}, Case{{.omp_threads = 4}, 4, "4 of 16 (OMP_NUM_THREADS=4)"},
+        Case{{.omp_threads = 1}, 1, "1 of 16 (OMP_NUM_THREADS=1)"},
         Case{{.omp_threads = 32}, 16, "16 of 16"},
         Case{{.quota = 2.0}, 2, "2 of 16 (cgroup quota 2.0 CPUs)"},
         Case{{.quota = 1.5, .omp_threads = 4},
