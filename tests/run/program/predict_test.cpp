@@ -375,7 +375,7 @@ TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
   EXPECT_THAT(predict({"--prompt", long_prompt, "--tokens", "1"}).err,
               HasSubstr("warning: the prompt has 12 tokens; the model reads the newest 8"));
   EXPECT_THAT(predict({"--prompt", long_prompt.substr(0, 8), "--tokens", "1"}).err,
-              Not(HasSubstr("the prompt has")));
+              testing::Not(HasSubstr("the prompt has")));
 
   for (const char* p : {"0", "1.5", "-1", "nan"})
     expect_refused(2, {"--prompt", "a", "--top-p", p}, "top p is");
