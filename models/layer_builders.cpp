@@ -128,8 +128,22 @@ Value build_reshape(const LayerBuild& b) {
   return reshape(b.graph, b.x(), Shape(dims));
 }
 
+// Beside labels or values the data counts those, not its tokens.
+int64_t vocabulary_of(const LayerBuild& b) {
+  bool counted = b.is_word("vocabulary") && b.spec().dtype == DType::i32;
+  for (Value input : b.graph.values_of(Role::input)) {
+    const std::string& name = b.graph.tensor(input).name;
+    if (counted && (name == "labels" || name == "values"))
+      fail(Category::config,
+           "vocabulary: classes counts the {} ({}), not the tokens; set vocabulary: N, the largest "
+           "token + 1",
+           name, b.classes);
+  }
+  return b.count("vocabulary");
+}
+
 Value build_embedding(const LayerBuild& b) {
-  return embedding(b.graph, b.name, b.x(), b.count("vocabulary"), b.whole("width"),
+  return embedding(b.graph, b.name, b.x(), vocabulary_of(b), b.whole("width"),
                    b.graph.compute_dtype(), normal(0.02))
       .output;
 }

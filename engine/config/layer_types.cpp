@@ -226,7 +226,7 @@ std::vector<LayerType> token_layers() {
       {"embedding",
        "a learned vector for each token: (T) -> (T, width)",
        {main(integer("width", "length of a vector")),
-        integer("vocabulary", "number of tokens; classes: as many as the data has",
+        integer("vocabulary", "number of tokens; classes: of a text, as many as it has",
                 at_least(1, 1e8), "classes", {"classes"})}},
       {"positions", "adds a learned vector for each position: (T, C) -> (T, C)"},
       {"attention",

@@ -321,6 +321,24 @@ TEST(LayersModel, ReadsTokens) {
             (Shape{2, 6, 10}));
 }
 
+// The classes are the labels' there, or the number of values.
+TEST(LayersModel, AsksForTheVocabularyOfTokensWithLabelsOrValues) {
+  for (const Column& target : {Column{"labels", {}, DType::i32}, Column{"values", {3}}}) {
+    ModelInput input{.columns = {{"tokens", {6}, DType::i32}, target}, .classes = 3, .batch = 2};
+    for (const char* first : {"{embedding: 8}", "{embedding: {width: 8, vocabulary: classes}}"})
+      EXPECT_THAT(
+          refusal(fmt::format("{}, global_avg_pool, {{dense: classes}}", first), input),
+          StartsWith(fmt::format("model.layers[0].embedding: vocabulary: classes counts the "
+                                 "{} (3), not the tokens; set vocabulary: N, the largest "
+                                 "token + 1",
+                                 target.name)));
+    EXPECT_EQ(output_shape("{embedding: {width: 8, vocabulary: 20}}, global_avg_pool, {dense: "
+                           "classes}",
+                           input),
+              (Shape{2, 3}));
+  }
+}
+
 TEST(LayersModel, BatchNormMaySumOverAllTowers) {
   ModelConfig config = layers("batch_norm, flatten, {dense: {units: classes}}");
   config.batch_norm = ModelConfig::BatchNorm::sync;
