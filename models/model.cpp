@@ -363,6 +363,11 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
       has("images") || has("features") || (has("tokens") && model_for(model, columns) == "layers");
   auto expect = [&](bool fits, Task task, const char* needs) {
     if (fits) return task;
+    if (has("tokens") && !has("targets"))
+      fail(Category::config,
+           "model.name: no named model reads {}; write model.layers: [embedding: {{vocabulary: N, "
+           "width: 64}}, global_avg_pool, dense: classes], where N is the largest token + 1",
+           column_names(columns));
     fail(Category::config,
          "model.name: {} needs {}, but the data has {}; set another model.name or data.name",
          model.name, needs, column_names(columns));

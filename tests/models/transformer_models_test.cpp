@@ -215,6 +215,13 @@ TEST(Transformers, SayWhichDataTheyNeed) {
             }),
             "model.name: vit needs images or features with labels, but the data has tokens, "
             "targets; set another model.name or data.name");
+  std::vector<Column> texts = {{"tokens", {8}, DType::i32}, {"labels", {}, DType::i32}};
+  for (const char* name : {"auto", "gpt", "mlp"})
+    EXPECT_EQ(
+        refusal([&] { build_model({.name = name}, {}, {.columns = texts, .classes = 3}, true); }),
+        "model.name: no named model reads tokens, labels; write model.layers: [embedding: "
+        "{vocabulary: N, width: 64}, global_avg_pool, dense: classes], where N is the largest "
+        "token + 1");
   std::vector<Column> rows = {{"features", {17}}, {"labels", {}, DType::i32}};
   for (const char* name : {"lenet", "cnn", "resnet", "vgg", "vit"})
     EXPECT_EQ(
