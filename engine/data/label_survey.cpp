@@ -44,10 +44,10 @@ void LabelSurvey::require_classes(const std::string& where, bool skips,
          "{}: labels begin at 0, but {} of {} are negative, the least is {} (sample {}); if these "
          "are classes, store {}; if they mark samples without a class, leave them out by "
          "data.on_error: skip",
-         where, negative_, counted(samples_, "label"), least_, least_at_, renumbered);
+         where, negative_, counted(samples_, "label"), least_, row_of_(least_at_), renumbered);
   if (largest_ >= max_classes)
     fail(Category::data, "{}: label {} (sample {}) is too large for a class; correct it{}, or {}",
-         where, largest_, largest_at_, fmt::format(", store {}", renumbered),
+         where, largest_, row_of_(largest_at_), fmt::format(", store {}", renumbered),
          certain.empty() ? "declare the number of classes" : certain);
   constexpr int64_t usual_classes = 100, many_classes = 1000, far = 10, sparse = 20;
   int64_t second = second_largest();
@@ -58,7 +58,7 @@ void LabelSurvey::require_classes(const std::string& where, bool skips,
        "{}: is label {} (sample {}) right? There are {} different labels in {}, and {} the next "
        "largest; with it the model gets {} classes. Correct it; or store {}, which has no gaps; or "
        "{} if all {} are classes",
-       where, largest_, largest_at_, different_, counted(samples_, "sample"),
+       where, largest_, row_of_(largest_at_), different_, counted(samples_, "sample"),
        second < 0 ? std::string("none is") : fmt::format("{} is", second), largest_ + 1, renumbered,
        certain, largest_ + 1);
 }

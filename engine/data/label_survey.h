@@ -3,9 +3,11 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <spire/error.h>
@@ -15,6 +17,10 @@ namespace spire {
 class LabelSurvey {
  public:
   static constexpr int64_t max_classes = 1 << 20;  // inferred from labels
+
+  // row_of: the number of a sample in its file, for messages.
+  explicit LabelSurvey(std::function<int64_t(int64_t)> row_of = std::identity())
+      : row_of_(std::move(row_of)) {}
 
   void add(std::span<const int32_t> labels);  // of the next samples
 
@@ -32,6 +38,7 @@ class LabelSurvey {
  private:
   int64_t second_largest() const;  // of the different labels; -1: there is none
 
+  std::function<int64_t(int64_t)> row_of_;
   int64_t samples_ = 0, different_ = 0, negative_ = 0;
   int64_t least_ = max_classes, least_at_ = 0;
   int64_t largest_ = -1, largest_at_ = 0;

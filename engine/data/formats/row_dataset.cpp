@@ -43,7 +43,8 @@ class RowDataset : public Dataset {
         decoder_(spec,
                  {.input = table_->columns()[0].dtype,
                   .unit = table_->unit(),
-                  .locations = {table_->location(0), table_->location(1)}},
+                  .locations = {table_->location(0), table_->location(1)},
+                  .row_of = [table = table_.get()](int64_t at) { return table->stored_row(at); }},
                  config, augment, sizing, options),
         scratch_(config.workers + 1, [&] { return std::make_unique<StoredRows>(*table_); }) {}
 

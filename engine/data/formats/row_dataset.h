@@ -2,6 +2,7 @@
 // and normalized.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,10 +36,11 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
                         const DataConfig& config, const ReadOptions& options,
                         std::vector<std::string>& notes);
 
-struct StoredRow {                     // how RowTable::read() gives rows
-  DType input = DType::f32;            // dtype of the input
-  double unit = 1;                     // as RowTable::unit()
-  std::vector<std::string> locations;  // of input and target, for messages
+struct StoredRow {                                           // how RowTable::read() gives rows
+  DType input = DType::f32;                                  // dtype of the input
+  double unit = 1;                                           // as RowTable::unit()
+  std::vector<std::string> locations;                        // of input and target, for messages
+  std::function<int64_t(int64_t)> row_of = std::identity();  // RowTable::stored_row(), for messages
 };
 
 // Returns x * unit, rounded to fp32.

@@ -88,7 +88,8 @@ void RowDecoder::write_pixels(const uint8_t* stored, int64_t sample, int64_t epo
   try {
     if (masks_) masks_->check({stored, static_cast<size_t>(shape.elements())}, shape[1]);
   } catch (const Error& error) {
-    fail(Category::data, "{}: sample {}: {}", stored_.locations[1], sample, error.what());
+    fail(Category::data, "{}: sample {}: {}", stored_.locations[1], stored_.row_of(sample),
+         error.what());
   }
   targets_->write(stored, epoch, sample, out);
 }
@@ -126,8 +127,9 @@ void RowDecoder::write_numbers(const std::byte* stored, int64_t sample, std::byt
     double read = number(stored, i), x = read;
     if (!by.mean.empty()) x = (x - by.mean[i % width]) / by.stddev[i % width];
     if (!(std::abs(x) <= most))  // or NaN
-      fail(Category::data, "{}: sample {}: {} {} is {}{}", stored_.locations[0], sample,
-           column.name == "images" ? "number" : "feature", i, unsigned_nan(read),
+      fail(Category::data, "{}: sample {}: {} {} is {}{}", stored_.locations[0],
+           stored_.row_of(sample), column.name == "images" ? "number" : "feature", i,
+           unsigned_nan(read),
            std::isfinite(read) ? ", which is too large: as the model reads it, it is not finite"
                                : "");
     put_number(x, column.dtype, i, out);
@@ -143,7 +145,7 @@ void RowDecoder::refuse_class(size_t column, int64_t classes, int32_t number,
                               int64_t sample) const {
   bool label = spec_.columns[column].name == "labels";
   fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}{}", stored_.locations[column],
-       sample, label ? "label" : "token", number, classes - 1,
+       stored_.row_of(sample), label ? "label" : "token", number, classes - 1,
        label ? " (of labels from 1 store y - 1, of -1 and 1 store (y + 1) / 2)" : "");
 }
 
@@ -159,8 +161,8 @@ void RowDecoder::write_classes(size_t column, int64_t classes, const std::byte* 
 void RowDecoder::write_values(const float* stored, int64_t sample, std::byte* out) const {
   for (int64_t i = 0; i < spec_.columns[1].shape.elements(); ++i)
     if (!std::isfinite(stored[i]))
-      fail(Category::data, "{}: sample {}: value {} is {}", stored_.locations[1], sample, i,
-           stored[i]);
+      fail(Category::data, "{}: sample {}: value {} is {}", stored_.locations[1],
+           stored_.row_of(sample), i, stored[i]);
   std::memcpy(out, stored, spec_.columns[1].row_bytes());
 }
 

@@ -229,7 +229,7 @@ Normalization normalization_in(const RowTable& table, int64_t block_rows) {
 // Returns the largest training label + 1. notes: of labels from 1.
 int64_t count_classes(const RowTable& table, TargetKind task, DataConfig::OnError on_error,
                       std::vector<std::string>& notes) {
-  LabelSurvey survey;
+  LabelSurvey survey([&](int64_t sample) { return table.stored_row(sample); });
   for_each_target_block<int32_t>(table,
                                  [&](std::span<const int32_t> labels) { survey.add(labels); });
   bool sure = task == TargetKind::classes;

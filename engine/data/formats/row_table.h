@@ -53,7 +53,8 @@ class RowTable {  // all methods are thread-safe
   virtual bool has_target() const { return true; }
   // The arrays of input (0) and target (1), as they are stored.
   virtual StoredArray stored(size_t column) const = 0;
-  virtual std::string location(size_t column) const = 0;  // in messages
+  virtual std::string location(size_t column) const = 0;               // in messages
+  virtual int64_t stored_row(int64_t sample) const { return sample; }  // of the arrays
 
   // Set the columns into which read() converts the arrays: infer_columns() those of row_columns(),
   // set_columns() any. One of the two is called, once, before columns() and before rows are read.

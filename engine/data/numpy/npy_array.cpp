@@ -265,8 +265,8 @@ NpyTable::NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const 
   count_ = rows_.empty() ? array(0).rows() : std::ssize(rows_);
 }
 
-int64_t NpyTable::stored_row(int64_t row) const {
-  return rows_.empty() ? row : rows_[static_cast<size_t>(row)];
+int64_t NpyTable::stored_row(int64_t sample) const {
+  return rows_.empty() ? sample : rows_[static_cast<size_t>(sample)];
 }
 
 // Returns how many of `rows` rows from `first` on lie side by side in the files.

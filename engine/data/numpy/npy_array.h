@@ -60,6 +60,7 @@ class NpyTable : public RowTable {
   bool has_target() const override { return arrays_[1] != nullptr; }
   StoredArray stored(size_t column) const override { return array(column).stored(); }
   std::string location(size_t column) const override { return array(column).location(); }
+  int64_t stored_row(int64_t sample) const override;
   std::string_view task_key() const override { return "data.npy.task"; }
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
 
@@ -69,7 +70,6 @@ class NpyTable : public RowTable {
 
  private:
   const NpyArray& array(size_t column) const { return *arrays_[column]; }
-  int64_t stored_row(int64_t row) const;
   int64_t neighbours(int64_t first, int64_t rows) const;
 
   std::vector<std::shared_ptr<const NpyArray>> arrays_;

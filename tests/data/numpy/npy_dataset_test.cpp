@@ -133,6 +133,24 @@ TEST_F(Npy, WithoutTestFilesAShareOfTheRowsIsTested) {
   }
 }
 
+// Not the samples of a part: who corrects the file counts its rows.
+TEST_F(Npy, MessagesNumberTheRowsOfTheFile) {
+  std::vector<float> x(100, 1.0f);
+  std::vector<int32_t> y(100);
+  for (size_t row = 0; row < y.size(); row += 2) y[row] = 1;
+  x[90] = std::nanf("");
+  put("x_train", "<f4", "(100, 1)", x);
+  put("y_train", "<i4", "(100,)", y);
+  ASSERT_FALSE(is_test_row(90, 0.1));
+  DatasetPair pair = open_it();
+  ASSERT_LT(pair.train->count(), 100);
+  EXPECT_THAT(message_of(Category::data, [&] { read_all<float>(*pair.train, 0); }),
+              HasSubstr("x_train.npy: sample 90: feature 0 is nan"));
+  y[90] = 100'000;
+  put("y_train", "<i4", "(100,)", y);
+  EXPECT_THAT(refusal(), HasSubstr("is label 100000 (sample 90) right?"));
+}
+
 // Labels are read together: those of neighbouring rows, and at most so many at once.
 TEST_F(Npy, ManyLabelsAreThoseOfTheirRows) {
   constexpr int64_t rows = 600'000;
