@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,10 +83,11 @@ inline void CorruptSamples::record(int64_t sample, const char* problem) const {
 }
 
 inline void CorruptSamples::refuse(const Error& error) {
-  fail(
-      Category::data,
-      "{}, or leave such samples out by data.on_error: skip; trainer --check --deep names them all",
-      error.what());
+  std::string_view problem = error.what();
+  bool advises = problem.find("; ") != problem.npos;
+  fail(Category::data,
+       "{}{} leave such samples out by data.on_error: skip; trainer --check --deep names them all",
+       problem, advises ? ", or" : "; correct it, or");
 }
 
 inline bool CorruptSamples::is_corrupt(int64_t sample) const {

@@ -90,8 +90,13 @@ DataConfig on_error(const char* word) {
 
 TEST(CorruptSamples, EndTheRunAtTheFirst) {
   CorruptSamples broken(8, on_error("stop"));
-  EXPECT_THAT(message_of(Category::data, [&] { broken.read_or_skip(3, read_even); }),
-              HasSubstr("sample 3 is odd"));
+  auto message = [&](const auto& read) {
+    return message_of(Category::data, [&] { broken.read_or_skip(3, read); });
+  };
+  std::string skip = " leave such samples out by data.on_error: skip; trainer --check --deep names";
+  EXPECT_THAT(message(read_even), HasSubstr("sample 3 is odd; correct it, or" + skip));
+  auto advise = [](int64_t) { fail(Category::data, "it is cut off; get an intact copy"); };
+  EXPECT_THAT(message(advise), HasSubstr("it is cut off; get an intact copy, or" + skip));
   EXPECT_EQ(broken.skipped(), 0);
 }
 

@@ -76,7 +76,7 @@ void PredictionInputs::take_diverged(const RowOrigin& origin) {
       file ? origin.file.path.string() + ": row" : "sample", origin.row);
   if (!skip_)
     fail(Category::diverged, "{}{}", problem,
-         file ? ", or add --on-error skip to leave such inputs out" : "");
+         file ? "; correct them, or add --on-error skip to leave such inputs out" : "");
   ++skipped_;
   warn(problem + "; left out");
 }

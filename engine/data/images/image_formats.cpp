@@ -102,7 +102,8 @@ void rgb_from_rgba(bool premultiplied, RgbImage& image) {
 void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
   if (!is_png(file))
     fail(Category::data,
-         "a mask is a PNG file, and this one is not; JPEG, for one, changes pixels");
+         "a mask is a PNG file, and this one is not (JPEG, for one, changes pixels); write it as "
+         "PNG");
   decode_png_labels(file, image);
   turn_upright(exif_orientation(file), 1, image.size, image.labels);
 }
@@ -116,7 +117,7 @@ void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte) {
          size.height, size.width, max_image_side, max_image_pixels);
   // A damaged header may announce gigabytes of pixels; no buffer is allocated for those.
   if (size.height * size.width / pixels_per_byte > static_cast<int64_t>(bytes))
-    fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged, get an intact copy",
+    fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged; get an intact copy",
          size.height, size.width, bytes);
 }
 

@@ -110,8 +110,10 @@ TEST_F(TableRuns, RowsOfWhichNothingFiniteIsFoundAreRefusedOrLeftOut) {
   Words words = {"predict", (folder_ / "run").string(), large};
   Output refused = trainer(words);
   EXPECT_EQ(refused.code, 7) << refused.out;
-  EXPECT_THAT(refused.last_error_line(),
-              HasSubstr("large.csv: row 1: what the model finds is not"));
+  EXPECT_THAT(
+      refused.last_error_line(),
+      HasSubstr("large.csv: row 1: what the model finds is not finite: its weights or the "
+                "input are too large, or no numbers; correct them, or add --on-error skip"));
   Output skipped = trainer(words + Words{"--on-error", "skip"});
   EXPECT_EQ(skipped.code, 0) << skipped.err;
   EXPECT_THAT(skipped.err, HasSubstr("row 1: what the model finds is not finite"));
