@@ -313,9 +313,9 @@ TEST(Units, Golden) {
   EXPECT_EQ(count_text(1000), "1 000");
   EXPECT_EQ(count_text(-123456), "-123 456");
   EXPECT_EQ(count_text(1234567), "1 234 567");
-  EXPECT_EQ(bytes_text(1023), "1023 B");
-  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
-  EXPECT_EQ(bytes_text((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(bytes_text(int64_t{1023}), "1023 B");
+  EXPECT_EQ(bytes_text(int64_t{1536}), "1.5 KiB");
+  EXPECT_EQ(bytes_text((int64_t{1} << 20) - 1), "1.0 MiB");
   EXPECT_EQ(bytes_text(int64_t{5} << 40), "5.0 TiB");
   EXPECT_EQ(duration_text(0.4), "0:00");
   EXPECT_EQ(duration_text(59.6), "1:00");
