@@ -78,14 +78,25 @@ bool is_layers(const Field& field, RunConfig& config) {
   return std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config));
 }
 
+bool takes_words(const Field* field, RunConfig& config) {
+  return field != nullptr && !field->pairs && !field->maps &&
+         std::holds_alternative<std::vector<std::string>*>(field->slot(config));
+}
+
 // Returns the words of a list that is typed without brackets where they have marks that mean
 // something else in YAML, such as the # of a comment; null: the value is YAML.
-YAML::Node plain_words(const std::string& path, const std::string& value, RunConfig& config) {
-  const Field* field = find_field(path);
-  bool takes_words = field != nullptr && !field->pairs && !field->maps &&
-                     std::holds_alternative<std::vector<std::string>*>(field->slot(config));
+YAML::Node plain_words(const Field* field, const std::string& value, RunConfig& config) {
   bool has_marks = value.find_first_of("#?*&!%@`|>") != value.npos;
-  return takes_words && has_marks ? words_at_commas(value) : YAML::Node();
+  return has_marks && takes_words(field, config) ? words_at_commas(value) : YAML::Node();
+}
+
+// Returns the value; in brackets if it is a list without them that begins with a quoted word, with
+// which a document of YAML ends.
+std::string as_document(const Field* field, const std::string& value, RunConfig& config) {
+  size_t first = value.find_first_not_of(" \t");
+  bool quoted = first != value.npos && (value[first] == '\'' || value[first] == '"');
+  bool list = quoted && value.find(',') != value.npos && takes_words(field, config);
+  return list ? "[" + value + "]" : value;
 }
 
 // Whether the value of an override is a word that counts as it stands: a name of a file may have
@@ -224,11 +235,12 @@ void Loader::apply_override(const std::string& assignment) {
                   fmt::format("expected key.path=value, got '{}'", excerpt(assignment)));
   }
   std::string path = assignment.substr(0, equals), value = assignment.substr(equals + 1);
-  if (const Field* field = find_field(path); is_verbatim(field, value, result_.config))
+  const Field* field = find_field(path);
+  if (is_verbatim(field, value, result_.config))
     return apply(field->path, YAML::Node(value), origin.name, origin);
-  if (YAML::Node words = plain_words(path, value, result_.config); words.IsSequence())
+  if (YAML::Node words = plain_words(field, value, result_.config); words.IsSequence())
     return apply(path, words, origin.name, origin);
-  if (auto node = parse(value, origin, path)) {
+  if (auto node = parse(as_document(field, value, result_.config), origin, path)) {
     apply(path, *node, origin.name, origin);
   }
 }

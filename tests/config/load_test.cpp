@@ -69,8 +69,12 @@ TEST(LoadConfig, ListsNeedNoBrackets) {
   EXPECT_EQ(config.data.csv.ignore, (Words{"a,b"}));
   EXPECT_EQ(config.data.tokens.text, (Words{"a.txt", "b.txt"}));
   EXPECT_EQ(parse_config({}, {"model.hidden=64"}).config.model.hidden, (std::vector<int64_t>{64}));
-  for (const char* bad : {"model.hidden=64,x", "model.hidden=,64", "eval.metrics=auc,x",
-                          "eval.metrics=auc,]", "optimizer.lr=1,5"})
+  for (const char* list : {"\"a,b\",c", "'a,b',c", " 'a,b', \"c\"", "c,\"a,b\""})
+    EXPECT_THAT(parse_config({}, {fmt::format("data.csv.ignore={}", list)}).config.data.csv.ignore,
+                testing::UnorderedElementsAre("a,b", "c"))
+        << list;
+  for (const char* bad : {"data.csv.ignore=\"a,b", "model.hidden=64,x", "model.hidden=,64",
+                          "eval.metrics=auc,x", "eval.metrics=auc,]", "optimizer.lr=1,5"})
     EXPECT_THROW(parse_config({}, {bad}), Error) << bad;
 }
 
