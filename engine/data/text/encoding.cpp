@@ -130,9 +130,13 @@ std::optional<size_t> find_name(const std::vector<std::string>& names, std::stri
   return found;
 }
 
-void require_text(const std::filesystem::path& file, std::string_view begin) {
+void refuse_other_kinds(const std::filesystem::path& file, std::string_view begin) {
   if (std::string_view kind = other_kind(begin); !kind.empty())
     fail(Category::data, "{}: is {}", printable(file.string()), kind);
+}
+
+void require_text(const std::filesystem::path& file, std::string_view begin) {
+  refuse_other_kinds(file, begin);
   std::optional<WideText> found = wide_text(begin);
   if (!found) return;
   std::string shown_by = *found->mark == '\0'

@@ -10,9 +10,12 @@ namespace spire {
 
 inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // UTF-8's, which Excel writes
 
-// Throws Error(data) where a file of text begins as something else: as UTF-16 or UTF-32 does, with
-// a byte order mark or a zero byte beside each ASCII character, or as a workbook, an archive, an
-// image and the like. begin: its first bytes, some thousand or all.
+// Throws Error(data) where a file begins as a workbook, an archive, an image and the like, which is
+// no text in any encoding. begin: its first bytes, some thousand or all.
+void refuse_other_kinds(const std::filesystem::path& file, std::string_view begin);
+
+// The same, and also where it begins as UTF-16 or UTF-32 does, with a byte order mark or a zero
+// byte beside each ASCII character.
 void require_text(const std::filesystem::path& file, std::string_view begin);
 
 // Throws Error(data) for a text that is not UTF-8. place: "table.csv:12:7". text: some text from

@@ -24,10 +24,11 @@ std::string place_in(std::string_view text, size_t byte, const fs::path& path) {
   return fmt::format("{}:{}: byte {}", path.string(), line, byte);
 }
 
-// Reads one file; throws for invalid UTF-8 unless any bytes will do.
+// Reads one file; throws for what is no text, and for invalid UTF-8 unless any bytes will do.
 std::string read_text(const fs::path& path, bool any_bytes) {
   InputFile file(existing_input(path));
   std::string text = file.read_text(max_text_bytes);
+  refuse_other_kinds(file.path(), text);
   if (any_bytes) return text;
   require_text(file.path(), text);
   if (auto bad = invalid_utf8(text))

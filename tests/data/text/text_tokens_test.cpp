@@ -103,6 +103,21 @@ TEST_F(TextTest, TextInUtf16IsNamedUnlessAnyBytesWillDo) {
   EXPECT_EQ(read_text_tokens(config_.tokens).ids.size(), 6u);
 }
 
+TEST_F(TextTest, WhatIsNoTextIsNamedWithAnyVocabulary) {
+  for (const auto& [begin, kind] : {std::pair{"%PDF-1.4\n", "a PDF file"},
+                                    {"\x89PNG\r\n", "a PNG image"},
+                                    {"PK\x03\x04 xl/workbook.xml", "an Excel workbook"},
+                                    {"PK\x03\x04", "a ZIP archive"}}) {
+    config_.tokens.text = {};
+    std::string file = add("text.txt", std::string(begin) + std::string(100, 'x'));
+    for (auto vocabulary :
+         {TokensConfig::Vocabulary::bytes, TokensConfig::Vocabulary::characters}) {
+      config_.tokens.vocabulary = vocabulary;
+      EXPECT_THAT(open_refusal(config_), HasSubstr(file + ": is " + kind));
+    }
+  }
+}
+
 TEST(Utf8, EveryCodePointThereAndBack) {
   for (char32_t code = 0; code <= 0x110000; ++code) {
     std::string text;
