@@ -9,6 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/npy_magic.h"
 
 namespace spire {
 namespace {
@@ -102,6 +103,10 @@ std::string_view kind_of_other(std::string_view bytes) {
     return "an HDF5 file of another program, such as Keras, and ";
   if (bytes.starts_with("PK\x03\x04"sv))
     return "an archive, as Keras (.keras), PyTorch (.pt) and NumPy (.npz) write them, and ";
+  if (bytes.starts_with(npy_magic)) return "an array of NumPy (.npy), and ";
+  // The number behind the mark is the protocol.
+  if (bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5)
+    return "a pickled file, as older versions of PyTorch (.pth) write them, and ";
   if (bytes.size() > 9 && bytes.substr(8).starts_with("{\""sv)) return "a safetensors file, and ";
   return "";
 }

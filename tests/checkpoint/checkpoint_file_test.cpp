@@ -156,6 +156,8 @@ TEST_F(CheckpointFile, MissingAndForeignFilesAreNamed) {
   for (auto [begin, kind] :
        {std::pair{"\x89HDF\r\n\x1a\n"s, "an HDF5 file of another program, such as Keras, and"},
         {"PK\x03\x04"s, "an archive, as Keras (.keras), PyTorch (.pt) and NumPy (.npz) write them"},
+        {"\x93NUMPY\x01\0"s, "it is an array of NumPy (.npy), and not"},
+        {"\x80\x02\x8a\x0al\xfc"s, "it is a pickled file, as older versions of PyTorch (.pth)"},
         {"\x40\0\0\0\0\0\0\0{\"weight\""s, "a safetensors file, and"}}) {
     write_bytes(path, begin + std::string(4096, '\0'));
     EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }), HasSubstr(kind));
