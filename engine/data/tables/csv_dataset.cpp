@@ -130,12 +130,9 @@ std::pair<double, double> statistics_of(const std::vector<double>& numbers) {
   return {mean, stddev <= rounding * std::abs(mean) ? 1.0 : stddev};
 }
 
-// Appends the statistics of a feature or target; `what` begins the error's message.
-void add_statistics(const std::vector<double>& numbers, const std::string& what,
-                    Normalization& result) {
+// Appends the statistics of a feature or target.
+void add_statistics(const std::vector<double>& numbers, Normalization& result) {
   auto [mean, stddev] = statistics_of(numbers);
-  if (!std::isfinite(mean) || !std::isfinite(stddev))
-    fail(Category::data, "{} are too large to be standardized; scale them down", what);
   result.mean.push_back(mean);
   result.stddev.push_back(stddev);
 }
@@ -153,16 +150,14 @@ Normalization normalization_of(const Split& split, const CsvLayout& layout) {
     }
     for (size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = split.rows.values[split.encoded[i].row * columns + c];
-    std::string what = fmt::format("{}: the numbers of {}", split.path.string(),
-                                   layout.name_of(layout.features[c]));
     if (!layout.table[c].has_dates()) {
-      add_statistics(numbers, what, result);
+      add_statistics(numbers, result);
       continue;
     }
     for (size_t part = 0; part < date_parts.size(); ++part) {
       std::ranges::transform(numbers, parts.begin(),
                              [&](double seconds) { return parts_of_date(seconds)[part]; });
-      add_statistics(parts, what, result);
+      add_statistics(parts, result);
     }
   }
   return result;
@@ -173,8 +168,7 @@ Normalization target_scale_of(const Split& split) {
   std::vector<double> numbers;
   for (const EncodedRow& each : split.encoded)
     numbers.push_back(double{std::bit_cast<float>(each.target)});
-  add_statistics(numbers, fmt::format("{}: the numbers of the target", split.path.string()),
-                 result);
+  add_statistics(numbers, result);
   return result;
 }
 

@@ -158,6 +158,10 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
       return reject(field.position, fmt::format("{}: {}{}", layout.name_of(layout.features[f]),
                                                 refusal_of(layout.table[f], field.text),
                                                 all_odd_words(layout, layout.features[f])));
+    if (std::abs(*value) > largest_number)
+      return reject(field.position, fmt::format("{}: '{}' is too large: numbers end at {:.2g}",
+                                                layout.name_of(layout.features[f]),
+                                                trimmed(field.text), largest_number));
     rows.values.push_back(*value);
   }
   const CsvField& target = record.fields[layout.target];

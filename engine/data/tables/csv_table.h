@@ -2,6 +2,7 @@
 // type of its target.
 #pragma once
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,9 @@
 #include "engine/data/tables/record_reader.h"
 
 namespace spire {
+
+// Numbers of tables are at most this large, as exported models read them in fp32.
+inline constexpr double largest_number = std::numeric_limits<float>::max();
 
 struct CsvLayout {
   char separator = ',';

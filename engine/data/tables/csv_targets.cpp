@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <spire/error.h>
@@ -89,10 +88,9 @@ std::string class_of(const std::string& target, bool numbers) {
 
 // Returns the target as EncodedRow holds it; nullopt: it is not of the column's type.
 std::optional<uint32_t> bits_of(const std::string& target, const CsvTargets& targets) {
-  constexpr double most = std::numeric_limits<float>::max();
   if (targets.regression) {
     std::optional<double> number = finite_number(target);
-    if (!number || std::abs(*number) > most) return {};
+    if (!number || std::abs(*number) > largest_number) return {};
     return std::bit_cast<uint32_t>(static_cast<float>(*number));
   }
   auto found = targets.labels.find(class_of(target, targets.numeric));
@@ -152,10 +150,11 @@ std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const 
     if (std::optional<uint32_t> bits = bits_of(target, targets)) {
       encoded.push_back({row, *bits});
     } else {
-      std::string problem = targets.regression
-                                ? "not a number"
-                                : fmt::format("not one of the {} classes of the training rows",
-                                              targets.labels.size());
+      std::string problem =
+          !targets.regression
+              ? fmt::format("not one of the {} classes of the training rows", targets.labels.size())
+          : finite_number(target) ? fmt::format("too large: numbers end at {:.2g}", largest_number)
+                                  : "not a number";
       rejected.add(path, rows.positions[row],
                    fmt::format("the target '{}' is {}", target, problem));
     }

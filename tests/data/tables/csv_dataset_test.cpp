@@ -309,14 +309,27 @@ TEST_F(CsvDatasetTest, TestTargetsMustBeAmongTheTrainingClasses) {
 TEST_F(CsvDatasetTest, ValuesMustBeNumbersWithinFp32) {
   config_.csv.task = TargetKind::values;
   EXPECT_THAT(refusal("1,2\n3,many\n"), HasSubstr(place("2:3: the target 'many'")));
-  EXPECT_THAT(refusal("1,2\n3,1e39\n"), HasSubstr(place("2:3: the target '1e39'")));
+  EXPECT_THAT(refusal("1,2\n3,1e39\n"),
+              HasSubstr(place("2:3: the target '1e39' is too large: numbers end at 3.4e+38")));
+}
+
+// Also where the other rows are so far apart that, standardized, it would be finite.
+TEST_F(CsvDatasetTest, FeaturesMustBeNumbersWithinFp32) {
+  EXPECT_THAT(refusal("a,b,c\n1,1,no\n2,-1e39,yes\n3,2,no\n"),
+              HasSubstr(place("3:3: 'b': '-1e39' is too large: numbers end at 3.4e+38")));
+  EXPECT_THAT(refusal("1e308,a\n-1e308,b\n"), HasSubstr(place("1:1: column 0 (from 0): '1e308'")));
+  config_.on_error = DataConfig::OnError::skip;
+  DatasetPair pair = open_pair("1,a\n1e39,b\n2,b\n", "1,a\n-1e39,b\n");
+  EXPECT_EQ(pair.train->skipped(), 1);
+  EXPECT_EQ(pair.test->skipped(), 1);
+  EXPECT_DOUBLE_EQ(pair.train->spec().normalization.mean[0], 1.5);
 }
 
 TEST_F(CsvDatasetTest, FeaturesMustBeFiniteWhenStandardized) {
-  std::string train = "x,y\n1,a\n2,b\n3,a\n", test = "x,y\n1,a\n1e39,b\n";
+  std::string train = "x,y\n1,a\n2,b\n3,a\n", test = "x,y\n1,a\n3e38,b\n";
   EXPECT_THAT(
       message_of(Category::data, [&] { open_pair(train, test); }),
-      HasSubstr("test.csv:3:1: 'x': 1e+39 is too large: standardized by the training rows"));
+      HasSubstr("test.csv:3:1: 'x': 3e+38 is too large: standardized by the training rows"));
   config_.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_pair(train, test);
   EXPECT_EQ(pair.test->count(), 1);
@@ -350,7 +363,6 @@ TEST_F(CsvDatasetTest, UnusableFilesAreRefused) {
   EXPECT_THAT(refusal("a,b\n"), HasSubstr("contains no good row"));
   EXPECT_THAT(refusal("1\n2\n"), HasSubstr("there is only one column"));
   EXPECT_THAT(refusal("1,a\n2,a\n"), HasSubstr("all rows are of the class 'a'"));
-  EXPECT_THAT(refusal("1e308,a\n-1e308,b\n"), HasSubstr("too large to be standardized"));
   EXPECT_THAT(message_of(Category::data, [&] { open_pair("a,b\n1,x\n2,y\n", "a,c\n1,x\n"); }),
               HasAll("test.csv:1:1", "a, c", "a, b"));
   config_.on_error = DataConfig::OnError::skip;
