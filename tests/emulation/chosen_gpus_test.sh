@@ -66,7 +66,7 @@ for device in cuda cuda:3 auto:1 1xcuda; do
   cmp "$work/out" "$work/predicted" || fail "predictions on $device differ"
 done
 run 0 'computes on cuda:1 ' report "$work/run" --evaluate --to "$work/page.html"
-run 0 'is also used by process 4000002' "${predict[@]}" --device cuda:2
+run 0 'is also used by process 4000002 .* share its memory; auto:1 takes 1 idle GPU$' "${predict[@]}" --device cuda:2
 run 3 'there is no such device' "${predict[@]}" --device cuda:12
 run 0 'the CPU \(on_missing: cpu\), because none of the named GPUs is there' "${predict[@]}" --device cuda:12 on_missing=cpu
 run 0 '' "${predict[@]}" --device cuda:12 on_missing=any
@@ -75,7 +75,7 @@ run 0 'is also used by process 4000002' "${predict[@]}" devices=cuda:2
 run 2 'predictions are computed on one device; name one' "${predict[@]}" "devices=[cuda:1,cuda:2]"
 machine 0 1 2 3 4 5 6 7
 run 3 'auto:1: 0 of 1 GPU idle' "${predict[@]}" --device auto:1
-run 0 'computes on cuda:0 .*' "${predict[@]}" --device auto:1 on_missing=any
+run 0 'cuda:0 is also used by process 4000000 .* share its memory$' "${predict[@]}" --device auto:1 on_missing=any
 
 # fp16 has no form on CPUs.
 machine 0 2

@@ -416,6 +416,19 @@ TEST_F(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
       "computes)");
 }
 
+TEST_F(IdleGpus, AWaitInVainSaysHowLongItWas) {
+  RankHardware own = hardware("0,1");
+  RunConfig config = with("auto:2");
+  config.timeouts.devices = 3;
+  double slept = 0;
+  auto wait = [&](double seconds) { return slept += seconds, true; };
+  GpuQueue queue{claims, wait, [](std::string_view) {}, [&] { return slept; }};
+  EXPECT_THAT(
+      message_of(Category::device, [&] { keep_idle_gpus(config, queue, monitor, own); }),
+      testing::EndsWith("computes), after a wait of 3 s; raise timeouts.devices, or set "
+                        "on_missing: fewer, or any, which takes the least loaded of the others"));
+}
+
 // Of a run with two ranks, whose other one finds its GPU later.
 TEST_F(IdleGpus, ARankHoldsNothingWhileAnotherWaits) {
   GpuClaims theirs(files.root());

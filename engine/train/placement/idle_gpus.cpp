@@ -183,10 +183,13 @@ void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMon
       fmt::format("{} of {} idle, {}", idle, counted(*count, "GPU"), list_of(found.busy));
   if (hardware.gpus.empty()) hardware.why_no_gpu = problem;
   if (config.on_missing != RunConfig::OnMissing::fail) return;
+  double waited = config.timeouts.devices;
   fail(Category::device,
-       "devices: auto:{}: {}; set timeouts.devices to wait for them, or on_missing: fewer, or any, "
-       "which takes the least loaded of the others",
-       *count, problem);
+       "devices: auto:{}: {}{} on_missing: fewer, or any, which takes the least loaded of the "
+       "others",
+       *count, problem,
+       waited > 0 ? fmt::format(", after a wait of {:g} s; raise timeouts.devices, or set", waited)
+                  : "; set timeouts.devices to wait for them, or");
 }
 
 void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue) {

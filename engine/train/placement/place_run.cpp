@@ -8,6 +8,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/device/nvml/gpu_monitor.h"
 #include "engine/train/model_graph.h"
@@ -106,9 +107,13 @@ std::string others_on(const GpuUse& use, const std::optional<ClaimHolder>& holde
   return text.find(pid) == text.npos ? to_string(*holder) + ", " + text : text;
 }
 
-// Other runs then choose other GPUs. A GPU may be shared, but not silently.
-void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& claims,
+// Other runs then choose other GPUs. A GPU may be shared, but not silently. idle: the user asked
+// for idle GPUs already.
+void claim_gpus(const Placement& placement, const RankHardware& own, bool idle, GpuClaims& claims,
                 std::vector<std::string>& warnings) {
+  int64_t count = std::ssize(placement.devices);
+  std::string hint =
+      idle ? "" : fmt::format("; auto:{} takes {}", count, counted(count, "idle GPU"));
   for (const CudaDeviceInfo& gpu : own.gpus) {
     if (!is_used(gpu, placement)) continue;
     DeviceId id{DeviceKind::cuda, gpu.index};
@@ -125,10 +130,8 @@ void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& 
       warnings.push_back(fmt::format("{} does not work, by NVML: {}", to_string(id), use.busy));
     std::string others = others_on(use, holder);
     if (others.empty()) continue;
-    warnings.push_back(
-        fmt::format("{} is also used by {}; both get slower, and share its memory; devices: auto:N "
-                    "chooses idle GPUs",
-                    to_string(id), others));
+    warnings.push_back(fmt::format("{} is also used by {}; both get slower, and share its memory{}",
+                                   to_string(id), others, hint));
   }
 }
 
@@ -188,7 +191,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.places = std::move(places);
   free_unused_claims(own, placed.placement, queue.claims);
   if (gives_up_some && ranks.group()) ranks.all_gather("");  // one rank held them for all
-  claim_gpus(placed.placement, own, queue.claims, placed.warnings);
+  claim_gpus(placed.placement, own, idle, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
   settle_precision(config, placed);
   return placed;
