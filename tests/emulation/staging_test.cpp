@@ -176,9 +176,9 @@ TEST_F(EmulationPinned, ALoaderReportsWhatItNeedsAndWhatToDo) {
   size_t before = emulation::pinned_memory();
   leave(5 * batch - 1);
   EXPECT_THAT(message_of(Category::out_of_memory, [&] { BatchLoader(data, loading); }),
-              HasSubstr("data.prefetch: cannot allocate pinned host memory for 5 batches of 0.5 "
-                        "MiB, 3 prepared ahead and 2 in use; lower data.prefetch or "
-                        "batch_size (cuda:0: cannot allocate 0.5 MiB"));
+              HasSubstr("data.prefetch: cannot allocate pinned host memory for 5 batches of 520.0 "
+                        "KiB, 3 prepared ahead and 2 in use; lower data.prefetch or "
+                        "batch_size (cuda:0: cannot allocate 520.0 KiB"));
   EXPECT_EQ(emulation::pinned_memory(), before);
   loading.prefetch = 2;
   EXPECT_NO_THROW(BatchLoader(data, loading));
