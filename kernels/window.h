@@ -56,7 +56,7 @@ struct WindowAxis {
   // Positions whose window covers pixel p.
   SPIRE_HOST_DEVICE IndexRange positions(int64_t p) const {
     int64_t last = (p + padding) / stride;
-    int64_t before = p + padding - kernel;  // windows that start up to here end before p
+    int64_t before = p + padding - kernel;  // windows with i * stride up to this end before p
     int64_t first = before < 0 ? 0 : before / stride + 1;
     return {first, last + 1 < out ? last + 1 : out};
   }

@@ -13,7 +13,6 @@
 
 #include <spire/checkpoint.h>
 
-#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/checkpoint/training_state.h"
 
 namespace spire {
@@ -39,7 +38,7 @@ struct LoadedCheckpoint {
   std::filesystem::path path;
   StateMetadata state;
   std::shared_ptr<const SavedTensors> tensors;  // null if another process reads them
-  bool checked = true;                          // CheckpointFile::checked()
+  bool checked = true;                          // false: spire-hdf5-check did not read it first
 };
 // Throws what CheckpointFile throws.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
@@ -68,17 +67,18 @@ class CheckpointStore {
   void take_from(const std::filesystem::path& other, int64_t step) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
-  // Calls on_damaged for each damaged file that it tries, and for files named after another step.
-  // Throws UnreadableFile for a file that it cannot read or of another format: it may be intact,
-  // and resuming from an older one would delete it.
+  // Calls on_damaged for each damaged file that it tries, and for each intact one whose name has
+  // another step than its metadata. Throws UnreadableFile for a file that it cannot read or of
+  // another format: it may be intact, and resuming from an older one would delete it.
   using OnDamaged = std::function<void(const std::filesystem::path&, const std::string& text)>;
   std::optional<LoadedCheckpoint> newest_intact(const OnDamaged& on_damaged) const;
 
   std::vector<std::filesystem::path> of_others() const;  // checkpoints that the run does not own
 
   // Remove the run's own files and return their paths. remove_after(): checkpoints after `step`,
-  // except `resumed`, and temporary files. sweep_temporaries(): only the latter. clear():
-  // everything, but `latest` and `best` only if they name no file.
+  // except `resumed`, and temporary files. sweep_temporaries(): only the latter. clear(): all
+  // checkpoints and temporary files, then `latest` and `best`, unless the file that they name still
+  // exists.
   std::vector<std::filesystem::path> remove_after(int64_t step,
                                                   const std::filesystem::path& resumed = {}) const;
   std::vector<std::filesystem::path> sweep_temporaries() const;

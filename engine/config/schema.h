@@ -64,7 +64,7 @@ struct Range {
 struct Use {
   std::string key = {};  // "optimizer.name"; empty: no condition
   std::vector<std::string> words =
-      {};  // "sgd", "lars"; with holds() only for messages: "1 or more"
+      {};  // "sgd", "lars"; with holds(), a text that only messages show: "1 or more"
   bool (*holds)(const RunConfig&) = nullptr;
 };
 
@@ -76,7 +76,7 @@ struct Field {
   Range range = {};                       // allowed numbers
   std::vector<std::string> choices = {};  // allowed words; empty: any; schema() adds an enum's
   std::string unit = {};                  // "samples", "steps"; empty if there is none
-  std::string zero = {};                  // word for the integer 0, even if `range` excludes 0
+  std::string zero = {};                  // word that means 0, even if `range` excludes 0
   std::string unset = {};                 // meaning of null; empty: null is an error
   // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
@@ -93,9 +93,9 @@ const std::vector<Field>& schema();              // by section, in the order in 
 const Field* find_field(std::string_view path);  // null if there is none
 bool is_section(std::string_view path);          // true for "optimizer"
 
-// unused() returns whether the condition `used_by` fails; it is false while the other key is auto.
-// used_by_auto() returns whether the condition waits for another key that is still auto.
-// unused_text(): "is not used with optimizer.name: sgd, only with adam, adamw".
+// unused() returns true if the condition `used_by` fails. A condition with words does not fail
+// while its key is auto. used_by_auto() returns whether the condition waits for another key that is
+// still auto. unused_text(): "is not used with optimizer.name: sgd, only with adam, adamw".
 bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);

@@ -18,8 +18,8 @@ namespace spire {
 
 // Errors are Error(config) without line and column, which the caller adds.
 
-// Returns the text of a scalar. Numbers must not be quoted: "5" in quotes is a word. expected: what
-// messages say was expected, such as "an integer".
+// Returns the text of a scalar. expected: what messages say was expected, such as "an integer".
+// may_be_quoted: if false, a quoted scalar is an error, as "5" in quotes is a word.
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted);
 
 // Return the node as a value of the second argument's type; the argument's value is ignored.

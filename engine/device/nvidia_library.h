@@ -27,8 +27,8 @@ class NvidiaLibrary {
   Function* find(const char* function) const {
     return reinterpret_cast<Function*>(look_up(function));
   }
-  // Returns a function, which becomes a pointer of the type that it initializes. Throws
-  // Error(device) with the remedy if the library is missing or has no such function.
+  // Returns the address of the function, which converts to any type of pointer to a function.
+  // Throws Error(device) with the remedy if the library is missing or has no such function.
   struct Loaded {
     void* address;
     template <typename Function>
@@ -52,10 +52,10 @@ class NvidiaLibrary {
   decltype(&function) pointer = library.need(#function)
 
 // Returns shell patterns of the folders in which NVIDIA's libraries are searched for, in this
-// order: wheels (nvidia/*/lib) in the folder of the file `own` and in two above; "", the folders of
-// the system's loader; CUDA_HOME and CUDA_PATH; /usr/local/cuda*, /opt/cuda; wheels of the python3
-// on PATH. If SPIRE_CUDA_FOLDERS is set, only its folders, separated by colons. cuda: major
-// version.
+// order: wheels (nvidia/*/lib) in the folder of the file `own` and in the two folders above it; "",
+// which stands for the folders of the system's loader; CUDA_HOME and CUDA_PATH; /usr/local/cuda*,
+// /opt/cuda; wheels of the python3 on PATH. If SPIRE_CUDA_FOLDERS is set, only its folders,
+// separated by colons. cuda: major version.
 std::vector<std::string> nvidia_folders(const std::filesystem::path& own, int cuda);
 
 // The libraries of builds with CUDA, each opened by its first call.

@@ -44,8 +44,8 @@ struct RunMachine {
 RunMachine read_run_machine(const RunUse& use, Topology topology,
                             const std::filesystem::path& root = "/");
 
-// Returns only what a user should hear of: findings of level warn or fail, without those that the
-// start block shows anyway.
+// Returns only what a user should hear of: findings of level warn or fail. Does not check what the
+// report at the run's start shows anyway.
 Findings check_run(const RunUse& use, const RunMachine& machine);
 
 // Returns what the checkpoints of a run take on its disk. floats: number of weights. frozen: how
@@ -76,7 +76,8 @@ std::vector<std::string> merge_by_host(std::span<const HostWarnings> hosts);
 std::vector<std::string> gather_by_host(const RankGroup& ranks,
                                         const std::function<std::vector<std::string>()>& look);
 
-// For runs on GPUs: notes the variables of NCCL and CUDA that are set, and NCCL's files.
+// For runs on GPUs: notes the variables of NCCL and CUDA that are set, and the configuration files
+// that NCCL reads (nccl.conf).
 void note_environment(const RunSetup& setup, Observer& observer);
 
 }  // namespace spire

@@ -62,8 +62,8 @@ class RunTimeline {
  public:
   explicit RunTimeline(RunContext& run) : run_(run) {}
 
-  // Chooses the steps of the window. Call it when the run's progress is that of the checkpoint that
-  // it resumes. Throws Error(config) if the file cannot be written, or the run ends earlier.
+  // Chooses the steps of the window, after a resumed run has taken over its checkpoint's progress.
+  // Throws Error(config) if the file cannot be written, or if the run ends before the window.
   void start();
   // Warns if the window is already over. Collective; throws Error(config) if the window differs
   // among the ranks.

@@ -1,4 +1,5 @@
-// Arithmetic of a lane (a thread of a device) in stream order: sums of gradients and small vectors.
+// Sums of gradients and small vectors on a stream: of a lane (a thread of a device), or of the
+// thread that exchanges buckets. On a CPU a sum is done when the call returns.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ class LaneArithmetic {
   virtual ~LaneArithmetic() = default;
 
   static constexpr int max_gpu_leaves = 64;
-  static constexpr int max_depth = 16;  // depth of trees on a GPU, and in sum_rows(): 32768 towers
+  static constexpr int max_depth = 16;  // of trees on a GPU, in sum_rows(); enough for 65535 towers
 
   virtual void add(float* into, const float* from, FloatRange range) = 0;  // into[i] += from[i]
 
@@ -30,8 +31,9 @@ class LaneArithmetic {
   // Throws Error(unexpected) on a GPU for more than max_gpu_leaves leaves.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;
 
-  // squares[c] = fp64 sum of values[i]^2 over the part of chunk c (floats from c * TreeSum::chunk
-  // on) in `range`, which begins at a chunk. The order of additions does not depend on the range.
+  // For each chunk c (TreeSum::chunk floats from c * TreeSum::chunk on) that has floats in `range`:
+  // squares[c] = fp64 sum of values[i]^2 over these floats. `range` begins where a chunk begins.
+  // The order of additions does not depend on the range.
   virtual void square(const float* values, FloatRange range, double* squares) = 0;
 
   // out[i] = tree_sum() of rows[t * count + i] over towers t. `out` must not overlap `rows`.

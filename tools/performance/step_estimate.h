@@ -21,9 +21,10 @@ struct DescribedGpu {
 const std::vector<DescribedGpu>& described_gpus();
 const DescribedGpu& described_gpu(const std::string& name);  // throws Error(config) if unknown
 
-// Shares of the peaks that libraries are assumed to reach for large shapes.
+// Shares of the peaks that libraries are assumed to reach for large shapes. The FLOPs of attention
+// are those of all T x T scores, also of masked ones.
 struct ReachedShares {
-  double product = 0.65, convolution = 0.5, attention = 0.4;  // arithmetic; attention counts T x T
+  double product = 0.65, convolution = 0.5, attention = 0.4;  // of the FLOPs per second
   double bandwidth = 0.8;
   double launch_seconds = 2e-6;  // per kernel in a recorded CUDA graph
 };

@@ -9,7 +9,7 @@ namespace spire {
 class Descriptor {
  public:
   Descriptor() = default;                               // none
-  explicit Descriptor(int number) : number_(number) {}  // -1: none, as a call that fails returns
+  explicit Descriptor(int number) : number_(number) {}  // -1: none; open() returns it if it fails
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }

@@ -48,7 +48,7 @@ struct ExportedModel {
   int64_t tensors = 0, numbers = 0;            // weights and running statistics, and their elements
   bool averaged = false;                       // whether the weights are averaged ones
   std::string input = {}, output = {};         // ONNX: "images float32 (batch, 3, 32, 32)"
-  std::string names = {};                      // safetensors, npz: never auto
+  std::string names = {};                      // safetensors, npz: those used; of auto, its choice
   int64_t adapted_modules = 0, lora_rank = 0;  // adapters_apart
   // ONNX: "<file>.data" of the replaced model, deleted because this model has no second file.
   std::filesystem::path removed = {};
@@ -61,12 +61,11 @@ SPIRE_API void check_export(const std::filesystem::path& file, const ExportOptio
 
 // Writes the model of a checkpoint. The ending of `file` chooses the format: .onnx, .safetensors or
 // .npz. config: of the checkpoint's run. Makes missing parent folders. Writes whole files or none.
-// Blocks. Any thread may call it. Messages name options as `trainer export`. Throws Error(config)
-// for
-// another ending, an option that is out of range or does not apply to the format, names for which
-// the model has no counterpart, and a file that exists or cannot be written; Error(checkpoint) for
-// tensors that do not fit the model, weights that are not finite, and averaged weights where there
-// are none; Error(device) for a full disk.
+// Blocks. Any thread may call it. Messages name options as the command line of `trainer export`
+// does (--opset). Throws Error(config) for another ending, an option that is out of range or does
+// not apply to the format, names for which the model has no counterpart, and a file that exists or
+// cannot be written; Error(checkpoint) for tensors that do not fit the model, weights that are not
+// finite, and averaged weights where there are none; Error(device) for a full disk.
 SPIRE_API ExportedModel export_model(const Checkpoint& checkpoint, const RunConfig& config,
                                      const std::filesystem::path& file,
                                      const ExportOptions& options = {});

@@ -119,7 +119,7 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   return visit(float16{});
 }
 
-// Converts to.size() elements of type `dtype` (f32, bf16 or f16) to float.
+// Widens elements of type `dtype` (f32, bf16 or f16) to float, as many as `to` has.
 SPIRE_API void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 // Shape of a tensor: up to six dimensions, stored inline. More throw Error(unexpected).

@@ -23,8 +23,8 @@ struct Launch {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the processes of this host
   bool mpi = false;                    // the processes join and exchange messages through MPI
-  // Without MPI: where rank 0 listens. If store_key is set, where torchrun's key-value store
-  // listens, in which rank 0 publishes its address under that key.
+  // Without MPI, rank 0 listens at this address and port. If store_key is set, torchrun's key-value
+  // store listens there instead, and rank 0 publishes its own address in it, under store_key.
   std::string master_address;
   int master_port = 0;
   std::string store_key;
@@ -110,7 +110,8 @@ struct JoinOptions {
   // The cores of this rank (RankInfo::cores), on which the watchdog's thread also runs; empty:
   // those of the caller.
   std::vector<int> cores = {};
-  // Called on the watchdog's thread if this process hangs after a failure, so that it should exit.
+  // Called on the watchdog's thread if this World still exists some seconds after a failure,
+  // because a thread hangs. It should end the process, which the library does not do.
   std::function<void(const Failure&)> on_exit_timeout = {};
 };
 

@@ -25,8 +25,8 @@ struct CsvLayout {
   size_t columns = 0, target = 0;  // number of columns, index of the target column
   std::vector<size_t> features;    // all columns except the target and ignored ones
   std::vector<TableColumn> table;  // how each column of `features` is read
-  TableColumn target_column = {};  // how the numbers of the target are written
-  // Index of a column of numbers -> the words among its training rows.
+  TableColumn target_column = {};  // form and unit of the target's numbers in the file
+  // Index of a column that is read as numbers -> the fields of its training rows that are words.
   std::map<size_t, std::vector<std::string>> odd_words = {};
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
@@ -69,7 +69,7 @@ std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& conf
 // Error(config) if the target or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
-// Returns the key that also leaves out this column: "data.csv.ignore: [auto, 'x']".
+// Returns the config line that leaves out this column, too: "data.csv.ignore: [auto, 'x']".
 std::string ignore_key(const CsvLayout& layout, size_t column);
 
 // Reads all well-formed rows. Throws Error(data) if there is none or the header differs.
@@ -80,8 +80,9 @@ CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout
 // Unnamed: 0 (pandas), PassengerId, passenger_id.
 bool names_rows(const std::string& name);
 
-// With data.csv.ignore: auto removes columns that just number the rows or name them by numbers.
-// Returns a note on each, and on similar ones that stay. Throws Error(data) if no feature remains.
+// If data.csv.ignore has `auto`, removes columns that names_rows() knows and whose values are
+// different whole numbers. Returns a note on each, and on columns that count the rows under other
+// names, which stay. Throws Error(data) if no feature remains.
 std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
                                             const CsvConfig& config, CsvLayout& layout,
                                             CsvRows& rows);
@@ -109,7 +110,7 @@ struct EncodedRow {
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
 
-// Returns the column by which `all` has one more than `names`; nullopt if they differ otherwise.
+// If `all` is `names` with one more column, returns that column; else nullopt.
 std::optional<std::string> column_that_lacks(const std::vector<std::string>& names,
                                              const std::vector<std::string>& all);
 

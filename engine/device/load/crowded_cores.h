@@ -23,15 +23,17 @@ namespace spire {
 
 struct LaneSpec;
 
-// Returns how many of `cores` cores are left for the threads if other programs use `others` of
-// them; 0: enough are left, that is one per thread, or all if there are more threads than cores.
+// Returns how many cores the threads should share if other programs use `others` of all `cores`. 0:
+// they should not share, because nearly each thread has a free core or, if there are more threads
+// than cores, nearly all cores are free.
 int cores_left(double others, int threads, int cores);
 
 // Decides when teams share fewer cores, how many, and which. It starts no threads and reads no
 // clock, so that tests can pass it the time. Another program that computes in bursts must not move
-// the teams at each burst. So the first decision to share needs two or three readings of a load;
-// then there is one decision per `pause`, by the heaviest load since the last one. A decision for
-// fewer cores takes effect at once, one for more (or all) cores only as the third such in a row.
+// the teams at each burst. So the first decision to share needs two or three readings of a load.
+// While the teams share, there is one decision per `pause`, by the heaviest load since the
+// previous. A decision for fewer cores takes effect at once, one for more (or all) cores only as
+// the third such in a row.
 class CrowdDecisions {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -40,13 +42,14 @@ class CrowdDecisions {
   CrowdDecisions(int threads, std::vector<int> cores, Time::duration pause);
 
   // Adds a reading. others: the share of each core that other programs use, in the order of
-  // `cores`. shared: number of cores that the teams share now; 0: they do not share. Returns the
-  // number to share from now on, on the first of emptiest(); 0: they stop sharing; nullopt: all
-  // stays as it is.
+  // `cores`. shared: number of cores that the teams share now; 0: they do not share. Returns how
+  // many cores, the first of emptiest(), the teams share from now on; 0: they stop sharing;
+  // nullopt: nothing changes.
   std::optional<int> add(std::span<const double> others, int shared, Time now);
 
-  // Returns all cores, those first of which others used least before the last decision. Cores in
-  // `held` (shared now) count as a quarter of a core less used: teams move only for a clear gain.
+  // Returns all cores in the order of what others use of them, the least used first, as measured
+  // for the last decision. Cores in `held` (shared now) count as a quarter of a core less used:
+  // teams move only for a clear gain.
   std::vector<int> emptiest(const std::vector<int>& held) const;
 
  private:
@@ -56,11 +59,12 @@ class CrowdDecisions {
   const int threads_;
   const std::vector<int> cores_;
   const Time::duration pause_;
-  std::vector<std::vector<double>> readings_;  // since the last decision; without one the newest
-  std::vector<double> mean_;                   // of each core, as of the last decision
-  double most_ = 0;                            // of newest() since the last decision
-  int quiet_ = 0;  // decisions in a row that would have taken more cores
-  Time next_;      // no decision before
+  std::vector<std::vector<double>>
+      readings_;              // while sharing: all since the last decision; else: the newest few
+  std::vector<double> mean_;  // of each core, as of the last decision
+  double most_ = 0;           // of newest() since the last decision
+  int quiet_ = 0;             // decisions in a row that would have taken more cores
+  Time next_;                 // earliest time of the next decision
 };
 
 // Returns each lane's part of the cores; if there are fewer cores than lanes, lanes share cores.
@@ -69,12 +73,12 @@ std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int l
 // Between begin() and end() the OpenMP threads of the process take turns on some cores: a thread
 // that waits for another thread of the same core soon lets it run.
 // - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so while it has more
-//   threads than the process has cores (GOMP_SPINCOUNT in its manual). CoreTurns keeps that many.
+//   threads than the process has cores (GOMP_SPINCOUNT in its manual). So CoreTurns keeps more.
 // - oneDNN's own waits spin without end. So CoreTurns wakes a thread on each core every half
 //   millisecond, and the kernel then decides which thread runs; by itself it does so every few ms.
 class CoreTurns {
  public:
-  explicit CoreTurns(size_t most) : most_(most) {}  // most: cores of one begin()
+  explicit CoreTurns(size_t most) : most_(most) {}  // most: of cores in a begin()
   ~CoreTurns() { end(); }
   CoreTurns(const CoreTurns&) = delete;
   CoreTurns& operator=(const CoreTurns&) = delete;
@@ -92,8 +96,9 @@ class CoreTurns {
   int proven_ = 0;  // threads that the system did not refuse
 
   std::mutex mutex_;
-  std::vector<std::vector<int>> places_;  // guarded by mutex_: the core of each thread that wakes
-  std::atomic<uint32_t> changes_{0};      // of places_, and of end_
+  std::vector<std::vector<int>>
+      places_;  // guarded by mutex_; [n]: the one core on which thread n wakes
+  std::atomic<uint32_t> changes_{0};  // of places_, and of end_
   std::atomic<bool> end_{false};
   std::atomic<int> started_{0};  // threads
   std::jthread holder_;
@@ -101,8 +106,8 @@ class CoreTurns {
 
 // Reads five times a second, on a thread of its own, what other programs use of the lanes' cores,
 // and decides which cores the lanes share. A lane's threads move when the lane next calls settle().
-// Nothing moves while the system does not tell what others use or has no memory left, and after it
-// has refused the threads of CoreTurns.
+// Nothing moves while the load of others is unknown or no memory is left. Nothing moves any more
+// once the system has refused threads to CoreTurns.
 class CrowdedCores {
  public:
   // Throws what start_thread() throws. root: the folder that contains proc; tests replace it.

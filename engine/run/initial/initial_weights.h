@@ -14,13 +14,14 @@ namespace spire {
 // report; empty without init.from and on other ranks. Throws as WeightFile and WeightMatch do.
 std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, Observer& observer);
 
-// Compares names and shapes of the file with the model, without reading weights (except a head that
-// must equal its table of tokens). Returns and throws what load_initial_weights() would on rank 0;
-// empty for a resumed run. Both also compare what a checkpoint's model computes that no
-// tensor shows, and the names of its classes, columns and tokens, with the run.
+// Compares names and shapes of the file's tensors with the model's; values only where the model has
+// one weight for head and table of tokens, which must be equal in the file. Returns and throws what
+// load_initial_weights() would on rank 0; empty for a resumed run. Both functions also compare with
+// the run what tensors of a checkpoint do not show: heads, epsilon, layers without weights, scaling
+// of data, names of classes, columns and tokens.
 std::string match_initial_weights(const RunSetup& setup, Observer& observer);
 
-// Whether data was scaled by other means or deviations.
+// Returns whether `a` and `b` scale data by different means or standard deviations.
 bool other_normalization(const Normalization& a, const Normalization& b);
 
 }  // namespace spire

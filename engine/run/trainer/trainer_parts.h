@@ -25,8 +25,8 @@
 namespace spire {
 
 struct Trainer::Parts {
-  // Makes the parts; if one process fails, all throw the same error. data: empty: the config's
-  // dataset. has_data: false: `data` has columns but no samples (callers_data()).
+  // Makes the parts; if one process fails, all throw the same error. If `data` is empty, the
+  // config's dataset is used. has_data: false: `data` has columns but no samples (callers_data()).
   static std::unique_ptr<Parts> make(const RunConfig& config, const DataSource& data,
                                      const TrainerOptions& options, bool has_data);
   // world: outlives this.
@@ -49,9 +49,9 @@ struct Trainer::Parts {
   const SampleSpec& data() const { return setup.data.train->spec(); }
   TowerTrainerOptions tower_options() const;
   int64_t predict_rows() const;
-  // Runs `body` on the leading lane; if it throws, all processes throw the same error. spoils:
-  // whether an error leaves no valid state, so that all later calls throw; `body` may change it. In
-  // a run of several processes every error does.
+  // Runs `body` on the leading lane; if it throws, all processes throw the same error. spoils: read
+  // after an error, so that `body` may change it. If it is true, or if there are several processes,
+  // no valid state is left, and all later calls throw.
   template <typename Body>
   void guarded(const Body& body, const bool& spoils = true) {
     lead_guarded([&] { body(); }, spoils);

@@ -1,5 +1,5 @@
-// Memory of a run's logical devices: its limits, the devices' own (devices: [{cuda:0: 8GiB}]) and
-// memory.limit, and the error message for a device with too little of it.
+// Memory of a run's logical devices: its limits, which config.devices ([{cuda:0: 8GiB}]) and
+// memory.limit set, and the error message for a device that has too little memory.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -19,9 +19,9 @@ namespace spire {
 void place_limits(const RunConfig& config, const std::vector<RankHardware>& ranks,
                   Placement& placement);
 
-// Returns the limits of a process's devices. Those without their own have equal parts of what the
-// others on the same memory leave of memory.limit. total: bytes of each device's memory. Sets all
-// but `explain`. Throws Error(config) if they leave nothing.
+// Returns the limits of a process's devices. Those that have none of their own share equally what
+// the limits of others in the same memory leave of memory.limit. total: bytes of each device's
+// memory. Sets all members but `explain`. Throws Error(config) if nothing is left.
 std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
                                          const std::vector<size_t>& total,
                                          const MemoryLimit& memory_limit);

@@ -13,8 +13,8 @@ struct GpuUse {
   bool works = true;
   std::string busy;              // why it is not idle: "process 4711 (python) computes"; or ""
   std::string users;             // "process 4711 (python) of ann with 3.0 GiB"; or ""
-  int percent = 0;               // share of the last second or less in which a kernel ran
-  uint64_t total = 0, free = 0;  // bytes of its memory not used by others; 0: unknown
+  int percent = 0;               // percentage of the last 1/6 to 1 s in which a kernel ran
+  uint64_t total = 0, free = 0;  // bytes of its memory, and those not used by others; 0: unknown
 };
 
 // Looks once. The GPU is not idle (GpuUse::busy) if it does not work, if another process computes

@@ -2,7 +2,7 @@
 // formulas show rows; columns are treated likewise. u = (i + 1/2) H / OH is the middle of row i of
 // y, measured in rows of x:
 //   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
-//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last row
+//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at a border it is the row there
 // Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
 #include <spire/op.h>
@@ -37,8 +37,8 @@ using ResizeTaps = std::vector<std::vector<ResizeTap>>;
 ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from);
 
-// Computed in integers, so that rounding never decides: the middle of position i lies u / (2 to)
-// source positions behind the middle of source 0.
+// In integers, so that rounding cannot change the sources. u: distance from the middle of source 0
+// to that of position i, in units of 1 / (2 * to) of a source; at least 0.
 SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
   if (kind == Resize::nearest) return {{{i * from / to, 1.0f}, {}}, 1};
   int64_t u = (2 * i + 1) * from - to;
@@ -51,7 +51,7 @@ SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
 
 SPIRE_HOST_DEVICE inline int64_t ResizeAxis::first_from(int64_t source) const {
   if (source <= 0) return 0;
-  // (2 i + 1) from - to >= 2 to source
+  // bilinear: the smallest i with (2 * i + 1) * from - to >= 2 * to * source
   int64_t i = kind == Resize::nearest ? (source * to + from - 1) / from
                                       : ((2 * source + 1) * to + from - 1) / from / 2;
   return i < to ? i : to;

@@ -16,9 +16,9 @@ namespace spire {
 // devices are CPUs.
 std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config);
 
-// Counters: RAPL of the processors' packages (Linux, Documentation/power/powercap/powercap.rst:
-// <zone>/name, energy_uj, max_energy_range_uj), which include other programs' work, and NVML's of
-// GPUs. Those that cannot be read are left out (since Linux 5.10 only root reads RAPL).
+// Counters: RAPL's of each processor package (Linux, Documentation/power/powercap/powercap.rst:
+// <zone>/name, energy_uj, max_energy_range_uj) and NVML's of each GPU. Other programs' work counts.
+// Those that cannot be read are left out (since Linux 5.10 only root reads RAPL).
 class EnergyMeter {
  public:
   // gpus: those whose energy counts. root: the folder that contains sys; tests have one of their
