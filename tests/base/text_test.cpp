@@ -1,10 +1,10 @@
+#include "engine/base/text.h"
+
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include "engine/base/text.h"
 
 namespace spire {
 namespace {

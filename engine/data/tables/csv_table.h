@@ -65,8 +65,9 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 // Returns the column names in the first record; empty if data.csv.header says it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// Reads the layout, except CsvLayout::table, from the first record of the training file. Throws
-// Error(config) if the target or a column in data.csv.ignore does not exist.
+// Reads the layout from the first record of the training file, except CsvLayout::table, which
+// find_columns() (csv_columns.h) must fill before rows are read. Throws Error(config) if the target
+// or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
 // Returns the config line that leaves out this column, too: "data.csv.ignore: [auto, 'x']".
