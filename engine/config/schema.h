@@ -76,7 +76,7 @@ struct Field {
   Range range = {};                       // allowed numbers
   std::vector<std::string> choices = {};  // allowed words; empty: any; schema() adds an enum's
   std::string unit = {};                  // "samples", "steps"; empty if there is none
-  std::string zero = {};                  // word that means 0, even if `range` excludes 0
+  std::string zero = {};                  // word read and printed for 0, which `range` may exclude
   std::string unset = {};                 // meaning of null; empty: null is an error
   // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;

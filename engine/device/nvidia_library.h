@@ -27,7 +27,7 @@ class NvidiaLibrary {
   Function* find(const char* function) const {
     return reinterpret_cast<Function*>(look_up(function));
   }
-  // Returns the address of the function, which converts to any type of pointer to a function.
+  // Returns the address of the function, which converts to a pointer to any type of function.
   // Throws Error(device) with the remedy if the library is missing or has no such function.
   struct Loaded {
     void* address;

@@ -23,7 +23,7 @@ class LaneArithmetic {
   virtual ~LaneArithmetic() = default;
 
   static constexpr int max_gpu_leaves = 64;
-  static constexpr int max_depth = 16;  // of trees on a GPU, in sum_rows(); enough for 65535 towers
+  static constexpr int max_depth = 16;  // of trees on a GPU and in sum_rows(): up to 65535 towers
 
   virtual void add(float* into, const float* from, FloatRange range) = 0;  // into[i] += from[i]
 

@@ -48,7 +48,7 @@ struct ExportedModel {
   int64_t tensors = 0, numbers = 0;            // weights and running statistics, and their elements
   bool averaged = false;                       // whether the weights are averaged ones
   std::string input = {}, output = {};         // ONNX: "images float32 (batch, 3, 32, 32)"
-  std::string names = {};                      // safetensors, npz: those used; of auto, its choice
+  std::string names = {};                      // safetensors, npz: the names used, auto resolved
   int64_t adapted_modules = 0, lora_rank = 0;  // adapters_apart
   // ONNX: "<file>.data" of the replaced model, deleted because this model has no second file.
   std::filesystem::path removed = {};

@@ -70,7 +70,7 @@ std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& conf
 // or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
-// Returns the config line that leaves out this column, too: "data.csv.ignore: [auto, 'x']".
+// Returns the config line that leaves out this column: "data.csv.ignore: [auto, 'x']".
 std::string ignore_key(const CsvLayout& layout, size_t column);
 
 // Reads all well-formed rows. Throws Error(data) if there is none or the header differs.

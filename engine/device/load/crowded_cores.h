@@ -23,17 +23,17 @@ namespace spire {
 
 struct LaneSpec;
 
-// Returns how many cores the threads should share if other programs use `others` of all `cores`. 0:
-// they should not share, because nearly each thread has a free core or, if there are more threads
-// than cores, nearly all cores are free.
+// Returns how many cores the threads should share while other programs use `others` of `cores`. The
+// threads need a core each, or all cores if there are fewer cores than threads. 0: they lack little
+// of that and do not share.
 int cores_left(double others, int threads, int cores);
 
 // Decides when teams share fewer cores, how many, and which. It starts no threads and reads no
 // clock, so that tests can pass it the time. Another program that computes in bursts must not move
 // the teams at each burst. So the first decision to share needs two or three readings of a load.
-// While the teams share, there is one decision per `pause`, by the heaviest load since the
-// previous. A decision for fewer cores takes effect at once, one for more (or all) cores only as
-// the third such in a row.
+// While the teams share, there is one decision per `pause`, by the heaviest load since the previous
+// one. A decision for fewer cores takes effect at once, one for more (or all) cores only as the
+// third such in a row.
 class CrowdDecisions {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -47,9 +47,9 @@ class CrowdDecisions {
   // nullopt: nothing changes.
   std::optional<int> add(std::span<const double> others, int shared, Time now);
 
-  // Returns all cores in the order of what others use of them, the least used first, as measured
-  // for the last decision. Cores in `held` (shared now) count as a quarter of a core less used:
-  // teams move only for a clear gain.
+  // Returns all cores, those that others use least first, as measured for the last decision. Cores
+  // in `held` (shared now) count as a quarter of a core less used: teams move only for a clear
+  // gain.
   std::vector<int> emptiest(const std::vector<int>& held) const;
 
  private:
@@ -59,8 +59,8 @@ class CrowdDecisions {
   const int threads_;
   const std::vector<int> cores_;
   const Time::duration pause_;
-  std::vector<std::vector<double>>
-      readings_;              // while sharing: all since the last decision; else: the newest few
+  // While the teams share, all readings since the last decision; else the newest few.
+  std::vector<std::vector<double>> readings_;
   std::vector<double> mean_;  // of each core, as of the last decision
   double most_ = 0;           // of newest() since the last decision
   int quiet_ = 0;             // decisions in a row that would have taken more cores
@@ -73,12 +73,12 @@ std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int l
 // Between begin() and end() the OpenMP threads of the process take turns on some cores: a thread
 // that waits for another thread of the same core soon lets it run.
 // - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so while it has more
-//   threads than the process has cores (GOMP_SPINCOUNT in its manual). So CoreTurns keeps more.
+//   threads than the process has cores (GOMP_SPINCOUNT in its manual). So CoreTurns adds threads.
 // - oneDNN's own waits spin without end. So CoreTurns wakes a thread on each core every half
 //   millisecond, and the kernel then decides which thread runs; by itself it does so every few ms.
 class CoreTurns {
  public:
-  explicit CoreTurns(size_t most) : most_(most) {}  // most: of cores in a begin()
+  explicit CoreTurns(size_t most) : most_(most) {}  // most: the most cores that a begin() gets
   ~CoreTurns() { end(); }
   CoreTurns(const CoreTurns&) = delete;
   CoreTurns& operator=(const CoreTurns&) = delete;
@@ -96,9 +96,8 @@ class CoreTurns {
   int proven_ = 0;  // threads that the system did not refuse
 
   std::mutex mutex_;
-  std::vector<std::vector<int>>
-      places_;  // guarded by mutex_; [n]: the one core on which thread n wakes
-  std::atomic<uint32_t> changes_{0};  // of places_, and of end_
+  std::vector<std::vector<int>> places_;  // guarded by mutex_; [n]: the one core of waking thread n
+  std::atomic<uint32_t> changes_{0};      // of places_, and of end_
   std::atomic<bool> end_{false};
   std::atomic<int> started_{0};  // threads
   std::jthread holder_;

@@ -19,9 +19,9 @@ namespace spire {
 void place_limits(const RunConfig& config, const std::vector<RankHardware>& ranks,
                   Placement& placement);
 
-// Returns the limits of a process's devices. Those that have none of their own share equally what
+// Returns the limits of a process's devices. Devices without one of their own share equally what
 // the limits of others in the same memory leave of memory.limit. total: bytes of each device's
-// memory. Sets all members but `explain`. Throws Error(config) if nothing is left.
+// memory. Sets all options but `explain`. Throws Error(config) if nothing is left.
 std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
                                          const std::vector<size_t>& total,
                                          const MemoryLimit& memory_limit);

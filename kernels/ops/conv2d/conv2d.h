@@ -56,8 +56,8 @@ class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
 
 // Transposed convolution, the data gradient of a convolution (Zeiler et al., "Deconvolutional
 // Networks", 2010):
-//   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s]
-//   over all i, r with i*stride - padding + r*dilation = p, all j, s likewise for q, and all c
+//   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s] over all i, j, r, s, c with
+//   i*stride - padding + r*dilation = p and j*stride - padding + s*dilation = q
 // x (N, H, W, I) fp32, bf16 or fp16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y
 // (N, OH, OW, O) of x's dtype, OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding
 // + 1.

@@ -2,7 +2,7 @@
 // formulas show rows; columns are treated likewise. u = (i + 1/2) H / OH is the middle of row i of
 // y, measured in rows of x:
 //   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
-//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at a border it is the row there
+//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at an edge it is the outer row
 // Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
 #include <spire/op.h>

@@ -17,8 +17,8 @@ namespace spire {
 std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config);
 
 // Counters: RAPL's of each processor package (Linux, Documentation/power/powercap/powercap.rst:
-// <zone>/name, energy_uj, max_energy_range_uj) and NVML's of each GPU. Other programs' work counts.
-// Those that cannot be read are left out (since Linux 5.10 only root reads RAPL).
+// <zone>/name, energy_uj, max_energy_range_uj) and NVML's of each GPU. Both count other programs'
+// work, too. Counters that cannot be read are left out (since Linux 5.10 only root reads RAPL).
 class EnergyMeter {
  public:
   // gpus: those whose energy counts. root: the folder that contains sys; tests have one of their
