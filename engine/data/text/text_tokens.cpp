@@ -28,8 +28,10 @@ std::string place_in(std::string_view text, size_t byte, const fs::path& path) {
 std::string read_text(const fs::path& path, bool any_bytes) {
   InputFile file(existing_input(path));
   std::string text = file.read_text(max_text_bytes);
-  refuse_other_kinds(file.path(), text);
-  if (any_bytes) return text;
+  if (any_bytes) {
+    refuse_other_kinds(file.path(), text);
+    return text;
+  }
   require_text(file.path(), text);
   if (auto bad = invalid_utf8(text))
     refuse_encoding(file.path(), place_in(text, *bad, file.path()),
