@@ -131,9 +131,7 @@ std::vector<Field> device_fields() {
            "early"),
        .range = bucket_range, .unit = "MiB", .shapes_result = false},
       {KEY(bucket.mib,
-           "processes, and GPUs that do not read each other's memory, exchange gradients in pieces "
-           "of "
-           "this size during backward"),
+           "GPUs and processes exchange gradients in pieces of this size during backward"),
        .range = bucket_range, .unit = "MiB", .shapes_result = false},
   };
 }

@@ -49,6 +49,13 @@ int compiled_for(void (*kernel)(Parameters...)) {
   return attributes.ptxVersion;
 }
 
+// Loads the kernels' code on the current device, if it is not loaded.
+template <typename... Kernels>
+void load_kernels(Kernels... kernels) {
+  cudaFuncAttributes attributes{};
+  (check_cuda(cudaFuncGetAttributes(&attributes, kernels), "cudaFuncGetAttributes"), ...);
+}
+
 constexpr unsigned full_warp = 0xffffffffu;
 constexpr int warp_threads = 32;
 constexpr int block_threads = 256;  // default size of a block

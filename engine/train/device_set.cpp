@@ -74,11 +74,6 @@ void DeviceSet::make_pools(const Options& options) {
 void DeviceSet::make_devices(const ParameterLayout& layout, const Options& options) {
   std::vector<DeviceId> ids;
   for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
-  for (const LocalMember& member : members_) {
-    Share share = placed(member).devices;
-    connect_devices(
-        std::span(ids).subspan(position(share.begin), static_cast<size_t>(share.size())));
-  }
   make_pools(options);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout));
@@ -106,7 +101,9 @@ void DeviceSet::connect_members() {
   for (const LocalMember& member : members_)
     ends.push_back({member.index, device(member.front).id});
   ProcessGroup* group = host_communicator_ ? group_ : nullptr;
-  DeviceExchanges communicators = make_device_exchanges(group, ends, member_count());
+  std::vector<PeerRange> peers;
+  for (const Member& member : placement_.members) peers.push_back(member.peers);
+  DeviceExchanges communicators = make_device_exchanges(group, ends, peers);
   for (size_t m = 0; m < members_.size(); ++m)
     members_[m].communicator = std::move(communicators[m]);
 }
@@ -116,12 +113,22 @@ LanePosition DeviceSet::lane_position(int lane) const {
   return {index, lane - device(index).first_lane, device(index).lanes};
 }
 
-// With several members the communicator is asked meanwhile: where a member is lost, the stream
+// Where others send messages the communicator is asked meanwhile: if a member is lost, the stream
 // never reaches the event.
 void DeviceSet::await(int lane, const Event& event) {
-  Communicator* communicator = member_of_lane(lane).communicator.get();
-  if (!communicator) return stream(lane).await(event);
-  for (Backoff backoff; !stream(lane).reached(event); backoff.pause()) communicator->check();
+  if (all_are_peers()) return stream(lane).await(event);
+  Communicator& communicator = *member_of_lane(lane).communicator;
+  for (Backoff backoff; !stream(lane).reached(event); backoff.pause()) communicator.check();
+}
+
+// A lost device has nothing left to do.
+void DeviceSet::finish_streams() noexcept {
+  for (const auto& stream : streams_) {
+    try {
+      stream->synchronize();
+    } catch (const std::exception&) {
+    }
+  }
 }
 
 void DeviceSet::close_communicators() {

@@ -19,7 +19,7 @@
 
 namespace spire {
 
-// A group of this process's devices that read each other's memory: see Member in placement.h.
+// A member of the run whose devices are this process's: see Member in placement.h.
 struct LocalMember {
   int index = 0;     // index into Placement::members, and rank in the communicator
   int position = 0;  // index into DeviceSet::members()
@@ -78,6 +78,8 @@ class DeviceSet {
 
   std::vector<LocalMember>& members() { return members_; }
   int member_count() const { return static_cast<int>(placement_.members.size()); }  // all ranks'
+  // Whether all members read each other's memory, or there is only one: none waits for messages.
+  bool all_are_peers() const { return placement_.members[0].peers.size() == member_count(); }
   const Member& placed(const LocalMember& member) const {
     return placement_.members[static_cast<size_t>(member.index)];
   }
@@ -97,6 +99,7 @@ class DeviceSet {
 
   // Blocks the lane's thread until its stream has reached the event. Throws PeerLost.
   void await(int lane, const Event& event);
+  void finish_streams() noexcept;  // blocks until the lanes' streams have done their work
   void abort_communicators() noexcept;
   void close_communicators();  // then memory from which others receive may be freed
 

@@ -26,8 +26,12 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
   });
 }
 
-// Closing a communicator waits for members that still receive, so gradient buffers are freed last.
+// Closing a communicator waits for members that still receive. No buffer is freed before all
+// streams of the process are done, as other GPUs read it.
 GradientStage::~GradientStage() {
+  for (MemberSums& member : members_)
+    if (member.exchange) member.exchange->stop();
+  devices_.finish_streams();
   members_.clear();
   devices_.close_communicators();
 }
@@ -50,7 +54,7 @@ MemoryUse GradientStage::memory(int device) const {
   const LocalMember& member = devices_.member_of(device);
   use[MemoryKind::communication] +=
       BucketExchange::staging_bytes(who_, member.index) +
-      GradientSums::bytes(who_, member.index, node_buffers(member), devices_.device(device).id);
+      GradientSums::bytes(who_, member.index, peers_buffers(member), devices_.device(device).id);
   return use;
 }
 
@@ -80,11 +84,13 @@ void GradientStage::connect() {
   }
 }
 
-// Returns the sums that the member's lanes leave in their gradient buffers, in tower order.
-std::vector<NodeBuffer> GradientStage::node_buffers(const LocalMember& member) const {
+// Returns the sums that the lanes of the member and its peers leave in their gradient buffers, in
+// tower order.
+std::vector<NodeBuffer> GradientStage::peers_buffers(const LocalMember& member) const {
   std::vector<NodeBuffer> buffers;
+  PeerRange peers = who_.peers_of(member.index);
   for (size_t l = 0; l < runners_.size(); ++l) {
-    if (&devices_.member_of_lane(static_cast<int>(l)) != &member) continue;
+    if (!peers.has(devices_.member_of_lane(static_cast<int>(l)).index)) continue;
     auto nodes = runners_[l]->nodes();
     buffers.insert(buffers.end(), nodes.begin(), nodes.end());
   }
@@ -96,14 +102,12 @@ void GradientStage::make_sums(const LocalMember& member) {
   for (int lane = 0; lane < devices_.lanes(); ++lane)
     if (&devices_.member_of_lane(lane) == &member) streams.push_back(&devices_.stream(lane));
   sums_of(member).sums =
-      std::make_unique<GradientSums>(who_, member.index, node_buffers(member), streams,
+      std::make_unique<GradientSums>(who_, member.index, peers_buffers(member), streams,
                                      squares(member), devices_.pool(member.front));
 }
 
 void GradientStage::make_exchange(const LocalMember& member) {
   BucketExchange::Options exchange;
-  // Sums over towers use the same connections while backward goes on, so buckets wait for its end.
-  exchange.overlap = runners_.front()->tower_sums().empty();
   exchange.cores = devices_.placement().helper_cores;
   exchange.first_lane = devices_.device(devices_.placed(member).devices.begin).first_lane;
   exchange.thread_row = devices_.lanes() + member.position;
@@ -135,25 +139,46 @@ void GradientStage::show_spans(int lane, SpanSink* sink) {
   if (auto& exchange = sums_of_lane(lane).exchange) exchange->show_spans(lane, sink);
 }
 
-void GradientStage::begin_step() {
+// Sums over towers use the same connections while backward goes on, so buckets wait for its end.
+void GradientStage::begin_step(const Batch& batch) {
+  loads_kernels_ = loads_kernels(batch);
+  bool overlap = runners_.front()->tower_sums().empty() && !loads_kernels_;
   for (MemberSums& member : members_)
-    if (member.exchange) member.exchange->begin_step();
+    if (member.exchange) member.exchange->begin_step(overlap);
+}
+
+// Whether kernels may run for the first time, and so be loaded, in a process that has several
+// members joined by NCCL. A load may wait for the device, under a lock of the process: also for an
+// NCCL kernel that waits for the kernel of another member of this process, whose thread wants that
+// lock. So in such a step no bucket is exchanged before all lanes have enqueued their towers, and
+// no lane goes on before all buckets of the process are. (CUDA C++ Programming Guide, "Lazy
+// Loading". Nothing else that a step does for the first time, such as the launch of a graph, is
+// known to wait.)
+bool GradientStage::loads_kernels(const Batch& batch) {
+  if (!devices_.on_gpus() || devices_.all_are_peers() || members_.size() == 1) return false;
+  bool inspected = contexts_.front().observer;  // it does not update the weights
+  return inspected || seen_batches_.insert(batch.valid).second;
 }
 
 void GradientStage::train(int lane, const StepJob& job) {
   auto l = static_cast<size_t>(lane);
   Stream& stream = devices_.stream(lane);
-  // The runner notifies the exchange how far its gradients are final (LaneContext::exchange); the
-  // lane adds up its share of complete buckets on the way, the exchange's thread sends them.
+  // The runner notifies the exchange how far its gradients are final (LaneContext::exchange).
   LaneClock& clock = job.metrics.clocks[l];
   runners_[l]->train(job.batch, job.context, job.metrics.sums, clock, contexts_[l]);
   if (!alone()) clock.enter(&StepTimes::reduce);
   stream.record(*job.metrics.towers_done[l]);
   auto& exchange = sums_of_lane(lane).exchange;
-  if (exchange)
-    exchange->finish(lane);
-  else
-    sum(lane, clock);
+  if (!exchange) return sum(lane, clock);
+  auto meet_if_loading = [&] {
+    if (!loads_kernels_) return;
+    Span span(contexts_[l].spans, {SpanKind::wait, "wait for all lanes"});
+    devices_.status().enter(lane, Phase::waiting);
+    devices_.team().barrier();
+  };
+  meet_if_loading();
+  exchange->finish(lane);
+  meet_if_loading();
 }
 
 // Lanes of one member divide the sums among them once all towers are done, or leave them to the

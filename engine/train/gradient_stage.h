@@ -5,6 +5,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -52,9 +53,11 @@ class GradientStage {
     auto& exchange = sums_of(member).exchange;
     return exchange ? &exchange->stream() : nullptr;
   }
-  void begin_step();  // the leading thread calls it before the lanes call train()
+  // The leading thread calls it before the lanes call train() with this batch.
+  void begin_step(const Batch& batch);
   // Runs forward and backward of the lane's towers. Work that the lane submits afterwards runs
-  // after all towers of its member and, with sums_first(), sees all sums that its member receives.
+  // after all towers of its member and, with sums_first(), sees all sums that its member receives;
+  // other members may still read the lane's gradients until the lanes have met (DeviceSet::meet).
   // Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);     // runs forward; writes the sums to job.metrics
@@ -86,11 +89,12 @@ class GradientStage {
     return members_[static_cast<size_t>(member.position)];
   }
   MemberSums& sums_of_lane(int lane) { return sums_of(devices_.member_of_lane(lane)); }
-  std::vector<NodeBuffer> node_buffers(const LocalMember& member) const;
+  std::vector<NodeBuffer> peers_buffers(const LocalMember& member) const;
   void make_tower_sums(const LocalMember& member);
   void make_sums(const LocalMember& member);
   void make_exchange(const LocalMember& member);
   void sum(int lane, LaneClock& clock);
+  bool loads_kernels(const Batch& batch);
   bool alone() const {  // a lane that waits for none
     return devices_.lanes() == 1 && devices_.member_count() == 1;
   }
@@ -101,6 +105,8 @@ class GradientStage {
   std::vector<std::unique_ptr<TowerRunner>> runners_;  // one per lane
   std::vector<MemberSums> members_;                    // one per member of this process
   std::vector<LaneContext> contexts_;                  // one per lane
+  std::set<int64_t> seen_batches_;                     // numbers of samples of steps so far
+  bool loads_kernels_ = false;                         // in this step
   const bool sums_first_;
 };
 

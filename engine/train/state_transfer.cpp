@@ -119,7 +119,7 @@ void StateTransfer::take_snapshot() {
       float* to = writes ? slot + window.begin : piece().data();
       update_.copy_state_out(i, window, to);
       if (gathers())
-        devices_.status().wait(0, [&] { shards_.gather(to, devices_.host_stream(), window); });
+        devices_.status().wait(0, [&] { shards_.gather(to, devices_.host_stream(), 0, window); });
     });
   }
   if (!writes) return;

@@ -39,7 +39,7 @@ void TowerTrainer::on_lanes_until_done(const Body& body) {
   });
 }
 
-// Other ranks may still read this one's memory: wait for the streams before it is freed.
+// Other members may still read this one's memory: wait for the streams before it is freed.
 TowerTrainer::~TowerTrainer() {
   if (!devices_ || devices_->member_count() == 1 || metrics_[0].step_done.empty()) return;
   try {
@@ -90,7 +90,7 @@ void TowerTrainer::begin_step(const Batch& batch, int64_t done, double lr, bool 
                 .skipped = loss_scale().skipped};
   devices_->status().begin_step(done + 1);
   record_step(done + 1);
-  gradients_->begin_step();
+  gradients_->begin_step(batch);
   if (judge_) {
     on_lanes([&](int lane) { run_towers(lane, job); });
     judge_step(metrics);
@@ -182,7 +182,7 @@ void TowerTrainer::inspect(const Batch& batch, int64_t done, TensorObserver& obs
   StepJob job = make_job(batch, metrics_[0], done);
   record_step(job.metrics.step);
   gradients_->observe(&observer);
-  gradients_->begin_step();
+  gradients_->begin_step(batch);
   on_lanes_until_done([&](int lane) {
     run_towers(lane, job, "inspected step");
     job.metrics.clocks[static_cast<size_t>(lane)].end();
@@ -238,7 +238,7 @@ void TowerTrainer::await_step(int lane, const StepMetrics& metrics) {
   if (devices_->stream(lane).device().kind == DeviceKind::cpu) return;
   devices_->status().enter(lane, Phase::device);
   devices_->await(lane, *metrics.towers_done[static_cast<size_t>(lane)]);
-  if (devices_->member_count() > 1) devices_->status().enter(lane, Phase::waiting);
+  if (!devices_->all_are_peers()) devices_->status().enter(lane, Phase::waiting);
   devices_->await(lane, *metrics.step_done[static_cast<size_t>(lane)]);
   devices_->status().enter(lane, Phase::idle);
 }

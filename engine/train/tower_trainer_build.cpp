@@ -78,7 +78,7 @@ Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
                 .buckets = make_buckets(layout.gradient_floats(), bucket),
                 .trained = layout.trained_floats()};
   for (const Member& member : placement.members)
-    who.members.push_back({member.devices, member.towers});
+    who.members.push_back({member.devices, member.towers, member.peers});
   return who;
 }
 
@@ -276,12 +276,15 @@ std::string TowerTrainer::memory_shortage(double free_share) const {
 }
 
 std::vector<MemoryByKind> TowerTrainer::by_kind(MemoryUse (MemoryPool::*use)() const) const {
+  bool communicates = std::ranges::any_of(devices_->pools(), [](const auto& pool) {
+    return pool->planned()[MemoryKind::communication] > 0;
+  });
   std::vector<MemoryByKind> memory;
   for (const auto& pool : devices_->pools()) {
     MemoryByKind& kinds = memory.emplace_back();
     MemoryUse bytes = (*pool.*use)();
     for (MemoryKind kind : all_memory_kinds) {
-      if (kind == MemoryKind::communication && devices_->member_count() == 1) continue;
+      if (kind == MemoryKind::communication && !communicates) continue;
       if (kind == MemoryKind::checkpoint && devices_->on_gpus()) continue;  // in the host's memory
       kinds.emplace_back(name(kind), static_cast<int64_t>(bytes[kind]));
     }

@@ -40,13 +40,14 @@ size_t bytes_of(FloatRange range) {
 
 }  // namespace
 
-// A member receives its own shard of every bucket, once for each node of the others.
 size_t BucketExchange::staging_bytes(const Ownership& who, int member) {
-  if (who.reduction == Reduction::native) return 0;
+  if (who.uses_all_reduce()) return 0;
   size_t own = 0, theirs = 0;
-  for (size_t b = 0; b < who.buckets.size(); ++b) own += bytes_of(who.shard(b, member));
+  for (size_t b = 0; b < who.buckets.size(); ++b)
+    own = std::max(own, bytes_of(who.shard(b, member)));
+  PeerRange peers = who.peers_of(member);
   for (int other = 0; other < std::ssize(who.members); ++other)
-    if (other != member) theirs += who.nodes(other).size();
+    if (!peers.has(other) && who.peers_of(other).begin == other) theirs += who.nodes(other).size();
   return own * theirs;
 }
 
@@ -56,93 +57,90 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
       options_(options),
       sums_(sums),
       exchange_(exchange),
+      lanes_sum_(memory.device().kind == DeviceKind::cpu),
       status_(status),
       lanes_(sums.streams().size()),
       buckets_(who.buckets.size()),
       stream_(make_stream(memory.device())),
+      gather_(who.shards_of_members(), &exchange),
       squares_(who.chunks_of_members(), &exchange, sizeof(double)),
       end_(stream_->make_event()) {
   for (size_t l = 0; l < lanes_.size(); ++l) {
     Lane& lane = lanes_[l];
     lane.stream = sums.streams()[l];
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      lane.arrival.push_back(lane.stream->make_event());
-      lane.share.push_back(lane.stream->make_event());
-    }
+    for (size_t b = 0; b < buckets_.size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
   // Registered memory lets NCCL send and receive without a copy.
   for (float* node : sums_.nodes())
     exchange_.prepare(node, static_cast<size_t>(who_.floats()) * sizeof(float));
-  int depth = 1;
-  if (who_.reduction == Reduction::invariant) {
-    staging_ = memory.allocate(MemoryKind::communication, staging_bytes(who_, exchange_.rank()));
-    exchange_.prepare(staging_->data(), staging_->bytes());
-    // All messages and trees are planned here, so that a step allocates nothing.
-    float* staging = staging_->as<float>();
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      staging = plan(b, staging);
-      plan_gather(b);
-      depth = std::max(depth, buckets_[b].tree->depth());
-    }
+  staging_ = memory.allocate(MemoryKind::communication, staging_bytes(who_, exchange_.rank()));
+  exchange_.prepare(staging_->data(), staging_->bytes());
+  // All messages and trees are planned here, so that a step allocates nothing.
+  int depth = lanes_sum_ ? 1 : sums_.depth();
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    if (!lanes_sum_) buckets_[b].summed_for_peers = who_.summed_for_peers(b, exchange_.rank());
+    if (who_.uses_all_reduce()) continue;
+    plan(b);
+    depth = std::max(depth, buckets_[b].tree->depth());
   }
   arithmetic_ = make_lane_arithmetic(*stream_, depth);
   thread_ = start_thread({"exchange", options_.cores}, [this] { run(); });
 }
 
 BucketExchange::~BucketExchange() {
+  stop();
+  for (float* node : sums_.nodes()) exchange_.forget(node);
+  exchange_.forget(staging_->data());
+}
+
+void BucketExchange::stop() {
+  if (!thread_.joinable()) return;
   abort_waits();
   quit_.store(true);
   add_and_notify(generation_, 1);
   thread_.join();
-  for (float* node : sums_.nodes()) exchange_.forget(node);
-  if (staging_) exchange_.forget(staging_->data());
+  try {
+    stream_->synchronize();
+  } catch (const std::exception&) {  // a lost device has nothing left to do
+  }
 }
 
-// Each member sends the others their shards of its nodes, and adds up the nodes of its own shard
-// along the tree. It sends and receives (R - 1) / R of the bucket. Messages between two members
-// follow the order of the sender's nodes. Returns the end of the staging memory taken.
-float* BucketExchange::plan(size_t bucket, float* staging) {
+// A group of peers has sums of its nodes, each peer of the shards that it sums for all of them: its
+// own, and those that it sends to members elsewhere. Messages between two members follow the order
+// of the sender's nodes. One bucket after another uses the staging memory, in the stream's order.
+void BucketExchange::plan(size_t bucket) {
   Bucket& step = buckets_[bucket];
-  FloatRange own = who_.shard(bucket, exchange_.rank());
+  const int self = exchange_.rank();
+  FloatRange own = who_.shard(bucket, self);
+  float* staging = staging_->as<float>();
   std::vector<TreeSum::Leaf> leaves;
-  for (int member = 0; member < exchange_.size(); ++member) {
-    std::vector<TowerRange> theirs = who_.nodes(member);
-    for (size_t n = 0; n < theirs.size(); ++n) {
-      if (member == exchange_.rank()) {
-        leaves.push_back({theirs[n], sums_.nodes()[n], 0});
+  for (int first = 0; first < exchange_.size(); first = who_.peers_of(first).end) {
+    PeerRange group = who_.peers_of(first);
+    std::vector<TowerRange> nodes = who_.nodes(first);
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      if (group.has(self)) {
+        leaves.push_back({nodes[n], sums_.nodes()[n], 0});
         continue;
       }
       // Only this member's shard is received, so the leaf's data begins there.
-      leaves.push_back({theirs[n], staging, own.begin});
-      step.scatter.receives.push_back({member, staging, bytes_of(own)});
+      leaves.push_back({nodes[n], staging, own.begin});
+      step.scatter.receives.push_back({group.relay(self), staging, bytes_of(own)});
       staging += own.size();
     }
-    if (member == exchange_.rank()) continue;
-    FloatRange part = who_.shard(bucket, member);
-    for (float* node : sums_.nodes())
-      step.scatter.sends.push_back({member, node + part.begin, bytes_of(part)});
+    if (group.has(self)) continue;
+    for (int member = group.begin; member < group.end; ++member) {
+      if (who_.peers_of(self).relay(member) != self) continue;
+      FloatRange part = who_.shard(bucket, member);
+      for (float* node : sums_.nodes())
+        step.scatter.sends.push_back({member, node + part.begin, bytes_of(part)});
+    }
   }
   step.tree = std::make_unique<TreeSum>(who_.reduction, TowerRange{0, who_.towers}, leaves);
-  return staging;
 }
 
-// The messages that carry sums from the owners of shards to the members that update.
-void BucketExchange::plan_gather(size_t bucket) {
-  Messages& gather = buckets_[bucket].gather;
-  float* sums = sums_.sums();
-  FloatRange own = who_.shard(bucket, exchange_.rank());
-  for (int member = 0; member < exchange_.size(); ++member) {
-    if (member == exchange_.rank()) continue;
-    FloatRange part = who_.shard(bucket, member);
-    if (who_.gets_all_sums(member))
-      gather.sends.push_back({member, sums + own.begin, bytes_of(own)});
-    if (who_.gets_all_sums(exchange_.rank()))
-      gather.receives.push_back({member, sums + part.begin, bytes_of(part)});
-  }
-}
-
-void BucketExchange::begin_step() {
+void BucketExchange::begin_step(bool overlap) {
   require(!broken_.load(), "a step after one that failed");
+  overlap_ = overlap;
   // Relaxed: no lane works now, and the barrier that starts the lanes publishes these stores. The
   // thread sees them by the release of generation_.
   for (Bucket& bucket : buckets_) {
@@ -150,6 +148,7 @@ void BucketExchange::begin_step() {
     bucket.summed.store(0, std::memory_order_relaxed);
   }
   for (Lane& lane : lanes_) lane.arrived = lane.summed = 0;
+  finished_.store(0, std::memory_order_relaxed);
   exchanged_.store(0, std::memory_order_relaxed);
   add_and_notify(generation_, 1);
 }
@@ -159,15 +158,16 @@ void BucketExchange::gradients_ready(int lane, int64_t ready) {
   size_t before = own.arrived;
   while (own.arrived < buckets_.size() && who_.buckets[own.arrived].end <= ready) {
     size_t b = own.arrived++;
-    // The event is recorded before the count grows: a lane that sees all arrivals may wait for it.
+    // The event is recorded before the count grows: the thread that sees all arrivals waits for it.
     own.stream->record(*own.arrival[b]);
     count_lane(buckets_[b].arrived, all());
   }
-  if (own.arrived > before) sum_shares(lane, own.arrived, false);
+  if (lanes_sum_ && own.arrived > before) sum_shares(lane, own.arrived, false);
 }
 
 void BucketExchange::finish(int lane) {
-  sum_shares(lane, buckets_.size(), true);
+  count_lane(finished_, all());
+  if (lanes_sum_) sum_shares(lane, buckets_.size(), true);
   status_.enter(lane, Phase::waiting);
   Span span(lane_at(lane).spans, {SpanKind::wait, "wait for all sums"});
   wait_until(exchanged_, 1);
@@ -185,6 +185,7 @@ void BucketExchange::abort_waits() {
     add_and_notify(bucket.arrived, released);
     add_and_notify(bucket.summed, released);
   }
+  add_and_notify(finished_, released);
   add_and_notify(exchanged_, released);
 }
 
@@ -206,11 +207,8 @@ void BucketExchange::sum_shares(int lane, size_t until, bool wait) {
     uint32_t arrived = bucket.arrived.load(std::memory_order_acquire);
     if (arrived < all()) return;
     if (arrived >= released) throw BarrierBroken{};
-    for (const Lane& other : lanes_)
-      if (&other != &own) own.stream->wait_for(*other.arrival[b]);
     Span span(own.spans, {SpanKind::bucket, "add up bucket", number});
     sums_.sum(index, share_of(who_.buckets[b], index, index + 1, static_cast<int>(all())));
-    own.stream->record(*own.share[b]);
     count_lane(bucket.summed, all());
   }
 }
@@ -238,21 +236,22 @@ void BucketExchange::run() {
 
 void BucketExchange::exchange_all() {
   int row = options_.thread_row;
-  if (!options_.overlap && !buckets_.empty()) {
+  if (!overlap_) {
     status_.enter(row, Phase::waiting);
-    wait_until(buckets_.back().summed, all());
+    wait_until(finished_, all());
   }
   for (size_t b = 0; b < buckets_.size(); ++b) {
     status_.enter(row, Phase::waiting, static_cast<int64_t>(b));
-    wait_until(buckets_[b].summed, all());
+    wait_until(lanes_sum_ ? buckets_[b].summed : buckets_[b].arrived, all());
     if (broken_.load()) throw BarrierBroken{};
-    // The count says that the lanes have enqueued their shares; the events, that these are done.
-    for (const Lane& lane : lanes_) stream_->wait_for(*lane.share[b]);
+    // The count says that the lanes have enqueued their work; the events, that it is done.
+    for (const Lane& lane : lanes_) stream_->wait_for(*lane.arrival[b]);
     Span span(spans_, {SpanKind::bucket, "exchange bucket", static_cast<int64_t>(b)});
     status_.enter(row, Phase::bucket, static_cast<int64_t>(b));
     reduce(b);
-    status_.enter(row, Phase::idle);
     sums_.square(*arithmetic_, who_.shard(b, exchange_.rank()));
+    gather(b);
+    status_.enter(row, Phase::idle);
   }
   status_.enter(row, Phase::waiting);
   // Each member has squared its own shards; all need all chunks for the global norm.
@@ -264,23 +263,39 @@ void BucketExchange::exchange_all() {
   stream_->record(*end_);
 }
 
+// On return the stream makes the sums of this member's shard; of the whole bucket by an all-reduce.
 void BucketExchange::reduce(size_t bucket) {
   Bucket& step = buckets_[bucket];
-  if (!step.tree) {  // native
-    FloatRange whole = who_.buckets[bucket];
-    status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket));
-    return exchange_.all_reduce(sums_.sums() + whole.begin, whole.size(), *stream_);
+  auto number = static_cast<int64_t>(bucket);
+  auto in_waiting_phase = [&](auto call) {
+    status_.enter(options_.thread_row, Phase::waiting, number);
+    call();
+    status_.enter(options_.thread_row, Phase::bucket, number);
+  };
+  if (!lanes_sum_) {
+    in_waiting_phase([&] { exchange_.meet(*stream_); });
+    for (FloatRange range : step.summed_for_peers) sums_.sum(*arithmetic_, range);
   }
-  send(bucket, step.scatter);
+  FloatRange whole = who_.buckets[bucket];
+  if (!step.tree)
+    return in_waiting_phase(
+        [&] { exchange_.all_reduce(sums_.sums() + whole.begin, whole.size(), *stream_); });
+  if (!step.scatter.sends.empty() || !step.scatter.receives.empty())
+    in_waiting_phase(
+        [&] { exchange_.exchange(step.scatter.sends, step.scatter.receives, *stream_); });
   arithmetic_->sum(*step.tree, who_.shard(bucket, exchange_.rank()), sums_.sums());
-  send(bucket, step.gather);
 }
 
-void BucketExchange::send(size_t bucket, const Messages& messages) {
-  if (messages.sends.empty() && messages.receives.empty()) return;
+// Sends the sums from the owners of shards to the members that update with them.
+void BucketExchange::gather(size_t bucket) {
+  if (who_.shards_state() || !buckets_[bucket].tree) return;  // each has what it needs
+  FloatRange whole = who_.buckets[bucket];
+  float* sums = sums_.sums() + whole.begin;
   status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket));
-  exchange_.exchange(messages.sends, messages.receives, *stream_);
-  status_.enter(options_.thread_row, Phase::bucket, static_cast<int64_t>(bucket));
+  if (who_.updates_every_replica())
+    gather_.all_gather(sums, *stream_, whole);
+  else
+    gather_.gather(sums, *stream_, who_.root, whole);
 }
 
 }  // namespace spire

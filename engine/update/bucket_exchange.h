@@ -1,8 +1,10 @@
-// Sums gradients over the members of a run while backward goes on, bucket by bucket. Whenever a
-// lane completes a bucket, it adds up its share of the buckets that all lanes of the member have
-// completed. A thread then exchanges each of these with the other members: in a reduce-scatter
-// every member adds up its shard along the tree; then the sums are sent to the members that update
-// with them. Reduction::native uses the transport's all-reduce instead.
+// Sums gradients over the members of a run while backward goes on, bucket by bucket. A thread takes
+// each bucket when all lanes of the member have completed it:
+// 1. Sums over lanes. On CPUs each lane adds up its share; on GPUs the thread adds up the member's
+//    shard of the gradients of all peers, whose memory it reads, on a stream of its own.
+// 2. A reduce-scatter with the other members: each gets what they have of its shard, and adds it up
+//    along the tree. Reduction::native uses the transport's all-reduce where there are no peers.
+// 3. The sums are sent to the members that update with them.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -23,9 +25,6 @@ namespace spire {
 class BucketExchange {
  public:
   struct Options {
-    // False: exchanges only after the last bucket, as sums over towers use the connections until
-    // then.
-    bool overlap = true;
     std::vector<int> cores;  // of the thread; empty: as this thread's
     int first_lane = 0;      // of the member
     int thread_row = 0;      // the exchange thread's row of `status`; a lane's is its number
@@ -37,7 +36,8 @@ class BucketExchange {
   ~BucketExchange();
   BucketExchange(const BucketExchange&) = delete;
   BucketExchange& operator=(const BucketExchange&) = delete;
-  // Returns the bytes that the exchange of that member allocates.
+  // Returns the bytes that the exchange of that member allocates: room for what it receives of one
+  // bucket.
   static size_t staging_bytes(const Ownership& who, int member);
 
   // Call them between steps: from now on the sink is shown what the lane, or the exchange thread,
@@ -46,14 +46,19 @@ class BucketExchange {
   void show_exchange_spans(SpanSink* sink) { spans_ = sink; }
   Stream& stream() { return *stream_; }
 
-  void begin_step();
+  // overlap: false: exchanges nothing before all lanes of the member have called finish().
+  void begin_step(bool overlap = true);
   // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
   // stream has done its present work. Throws BarrierBroken after abort_waits().
   void gradients_ready(int lane, int64_t ready);
-  // Adds up the rest of the lane's shares and waits until all buckets are exchanged; on a GPU the
-  // lane's stream waits. Throws PeerLost, BarrierBroken, or the thread's LaneError.
+  // Adds up the rest of the lane's shares and waits until all buckets are exchanged; on a GPU until
+  // that is enqueued, and the lane's stream waits. Throws PeerLost, BarrierBroken, or the thread's
+  // LaneError.
   void finish(int lane);
   void abort_waits();  // releases all lanes that wait here, now or later
+  // Ends the thread and its stream's work. Stop all exchanges of a process before one is destroyed,
+  // as peers read what it sends.
+  void stop();
 
  private:
   struct Messages {
@@ -61,39 +66,42 @@ class BucketExchange {
     std::vector<Incoming> receives;
   };
   struct Bucket {
-    Messages scatter, gather;
-    std::unique_ptr<TreeSum> tree;                // of the own shard
-    std::atomic<uint32_t> arrived{0}, summed{0};  // lanes
+    std::vector<FloatRange> summed_for_peers;  // on GPUs, by the thread
+    Messages scatter;
+    std::unique_ptr<TreeSum> tree;                // of the own shard; null: by an all-reduce
+    std::atomic<uint32_t> arrived{0}, summed{0};  // lanes; summed: on CPUs
   };
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     SpanSink* spans = nullptr;
-    std::vector<std::unique_ptr<Event>> arrival, share;  // one per bucket
-    size_t arrived = 0, summed = 0;                      // numbers of buckets in this step
+    std::vector<std::unique_ptr<Event>> arrival;  // one per bucket
+    size_t arrived = 0, summed = 0;               // numbers of buckets in this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
-  float* plan(size_t bucket, float* staging);
-  void plan_gather(size_t bucket);
+  void plan(size_t bucket);
   void sum_shares(int lane, size_t until, bool wait);
   void run();
   void exchange_all();
   void reduce(size_t bucket);
-  void send(size_t bucket, const Messages& messages);
+  void gather(size_t bucket);
   uint32_t all() const { return static_cast<uint32_t>(lanes_.size()); }
 
   const Ownership& who_;
   Options options_;
   GradientSums& sums_;
   Communicator& exchange_;
+  const bool lanes_sum_;  // on CPUs
   ThreadStatus& status_;
   std::vector<Lane> lanes_;
   std::vector<Bucket> buckets_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<LaneArithmetic> arithmetic_;
-  std::unique_ptr<DeviceMemory> staging_;  // receives this member's shards of other nodes
-  ShardExchange squares_;
+  std::unique_ptr<DeviceMemory> staging_;  // receives others' nodes of this member's shard
+  ShardExchange gather_, squares_;
   std::unique_ptr<Event> end_;
   SpanSink* spans_ = nullptr;
+  bool overlap_ = true;
+  std::atomic<uint32_t> finished_{0};    // lanes that have called finish()
   std::atomic<uint32_t> generation_{0};  // step number; the thread waits for it
   std::atomic<uint32_t> exchanged_{0};   // 1 after the thread has exchanged all buckets
   std::atomic<bool> broken_{false}, released_{false}, quit_{false};

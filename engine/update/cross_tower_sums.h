@@ -35,9 +35,9 @@ class CrossTowerSums {
   // Returns the bytes of device memory that it allocates.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);
 
-  // Returns the rows (towers, count) of the step's sum number `index`, in memory that the devices
-  // of all lanes can access. A lane enqueues kernels that overwrite its towers' rows (`=`) and
-  // calls meet(); kernels that it enqueues from there to its next meet() may read all rows.
+  // Returns the rows (towers, count) of the step's sum number `index`, in memory that the
+  // lanes of the member can access. A lane enqueues kernels that overwrite its towers' rows (`=`)
+  // and calls meet(); kernels that it enqueues from there to its next meet() may read all rows.
   double* rows(size_t index) const;
   void meet(size_t index, int lane, int64_t count);  // throws PeerLost, BarrierBroken
 

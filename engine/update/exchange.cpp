@@ -1,5 +1,6 @@
 #include "engine/update/exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <spire/error.h>
@@ -11,10 +12,10 @@ namespace {
 // messages are in stream order by themselves.
 class HostExchange final : public Communicator {
  public:
-  explicit HostExchange(ProcessGroup& group) : group_(group) {}
+  HostExchange(ProcessGroup& group, const std::vector<PeerRange>& peers)
+      : Communicator(peers), group_(group) {}
 
   int rank() const override { return group_.rank(); }
-  int size() const override { return group_.size(); }
   void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                 Stream&) override {
     group_.exchange(sends, receives);
@@ -34,33 +35,49 @@ class HostExchange final : public Communicator {
 }  // namespace
 
 DeviceExchanges make_device_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
-                                      int size) {
-  if (ends[0].device.kind == DeviceKind::cuda) return make_nccl_exchanges(group, ends, size);
+                                      const std::vector<PeerRange>& peers) {
+  auto size = static_cast<int>(peers.size());
+  DeviceExchanges exchanges;
+  if (ends[0].device.kind == DeviceKind::cuda) {
+    PeerRange own = peers[static_cast<size_t>(ends[0].rank)];
+    if (own.size() < size) exchanges = make_nccl_exchanges(group, ends, peers);
+    return own.size() == 1 ? std::move(exchanges)
+                           : make_peer_exchanges(ends, peers, std::move(exchanges));
+  }
   // On CPUs ranks of the group and of members are the same numbers.
   require(ends.size() == 1 && group && group->rank() == ends[0].rank && group->size() == size,
           "{} members on the CPUs of a process", ends.size());
-  DeviceExchanges exchanges;
-  exchanges.push_back(std::make_unique<HostExchange>(*group));
+  exchanges.push_back(std::make_unique<HostExchange>(*group, peers));
   return exchanges;
 }
 
 std::unique_ptr<Communicator> make_device_exchange(ProcessGroup& group, DeviceId device) {
   ExchangeEnd end{group.rank(), device};
-  return std::move(make_device_exchanges(&group, {&end, 1}, group.size()).front());
+  std::vector<PeerRange> peers;
+  for (int rank = 0; rank < group.size(); ++rank) peers.push_back({rank, rank + 1});
+  return std::move(make_device_exchanges(&group, {&end, 1}, peers).front());
 }
 
-ShardExchange::ShardExchange(std::vector<std::vector<FloatRange>> shards, Communicator* exchange,
+ShardExchange::ShardExchange(std::vector<Shards> shards, Communicator* exchange,
                              size_t element_bytes)
     : shards_(std::move(shards)),
       exchange_(exchange && exchange->size() > 1 ? exchange : nullptr),
-      element_bytes_(element_bytes) {}
+      element_bytes_(element_bytes) {
+  if (!exchange_) return;
+  for (const Shards& of_rank : shards_)
+    for (FloatRange shard : of_rank) end_ = std::max(end_, shard.end);
+  parts_.assign(shards_.size(), Shards(1));
+  for (int rank = 0; rank < exchange_->size(); rank = groups_.back().end)
+    groups_.push_back(exchange_->peers(rank));
+}
 
-// Adds this rank's part of a transfer: rank `from` sends the shards of `owner` to rank `to`.
-void ShardExchange::add(void* buffer, int owner, int from, int to, FloatRange window) {
+// Adds this rank's part of a transfer from one rank to another.
+void ShardExchange::add(void* buffer, const Shards& shards, int from, int to, FloatRange window) {
   int self = exchange_->rank();
   if (from == to || (self != from && self != to)) return;
-  for (FloatRange shard : shards_[static_cast<size_t>(owner)]) {
-    FloatRange range = common(shard, window);
+  for (auto shard = std::ranges::upper_bound(shards, window.begin, {}, &FloatRange::end);
+       shard != shards.end() && shard->begin < window.end; ++shard) {
+    FloatRange range = common(*shard, window);
     if (range.size() <= 0) continue;
     auto bytes = static_cast<size_t>(range.size()) * element_bytes_;
     auto* data = static_cast<std::byte*>(buffer) +
@@ -76,32 +93,59 @@ void ShardExchange::run(Stream& stream) {
   receives_.clear();
 }
 
-void ShardExchange::all_gather(void* buffer, Stream& stream) {
-  if (!exchange_) return;
-  for (int from = 0; from < exchange_->size(); ++from) {
-    for (int to = 0; to < exchange_->size(); ++to) add(buffer, from, from, to);
+// Rank r, which has parts[r], sends them to one rank of each other group of peers; then within each
+// group those that have parts send them to the rest. The rank `except` has everything.
+void ShardExchange::spread(void* buffer, const std::vector<Shards>& parts, int except,
+                           FloatRange window, Stream& stream) {
+  auto relay = [&](PeerRange group, int rank) {
+    int chosen = group.relay(rank);
+    return chosen == except ? group.begin + (chosen + 1 - group.begin) % group.size() : chosen;
+  };
+  auto for_parts =
+      [&](const auto& body) {  // body(its rank, a group of peers, which of these has it)
+        for (int rank = 0; rank < exchange_->size(); ++rank)
+          for (PeerRange group : groups_)
+            if (rank != except && relay(group, rank) != except)
+              body(rank, group, relay(group, rank));
+      };
+  if (groups_.size() > 1) {
+    for_parts([&](int rank, PeerRange, int to) {
+      add(buffer, parts[static_cast<size_t>(rank)], rank, to, window);
+    });
+    run(stream);
   }
+  if (exchange_->peers(exchange_->rank()).size() == 1) return;
+  for_parts([&](int rank, PeerRange group, int from) {
+    for (int to = group.begin; to < group.end; ++to)
+      if (to != except) add(buffer, parts[static_cast<size_t>(rank)], from, to, window);
+  });
   run(stream);
 }
 
-void ShardExchange::gather(void* buffer, Stream& stream, FloatRange window) {
+void ShardExchange::all_gather(void* buffer, Stream& stream, FloatRange window) {
+  constexpr int none = -1;
+  if (exchange_) spread(buffer, shards_, none, window, stream);
+}
+
+void ShardExchange::gather(void* buffer, Stream& stream, int root, FloatRange window) {
   if (!exchange_) return;
-  for (int from = 1; from < exchange_->size(); ++from) add(buffer, from, from, 0, window);
+  for (int from = 0; from < exchange_->size(); ++from)
+    add(buffer, shards_[static_cast<size_t>(from)], from, root, window);
   run(stream);
 }
 
 void ShardExchange::broadcast(void* buffer, Stream& stream, int root, FloatRange window) {
   if (!exchange_) return;
-  // Scatter: each rank gets the shards that it owns.
-  for (int to = 0; to < exchange_->size(); ++to) add(buffer, to, root, to, window);
-  run(stream);
-  // All-gather among all but the root, which has everything.
-  for (int from = 0; from < exchange_->size(); ++from) {
-    for (int to = 0; to < exchange_->size(); ++to) {
-      if (to != root) add(buffer, from, from, to, window);
-    }
+  FloatRange all = common({0, end_}, window);
+  int others = exchange_->size() - 1;
+  for (int rank = 0; rank <= others; ++rank) {
+    int number = rank < root ? rank : rank - 1;  // among the others
+    FloatRange& part = parts_[static_cast<size_t>(rank)].front();
+    part = rank == root ? FloatRange{} : share_of(all, number, number + 1, others);
+    add(buffer, parts_[static_cast<size_t>(rank)], root, rank, window);
   }
   run(stream);
+  if (others > 1) spread(buffer, parts_, root, window, stream);
 }
 
 HostAllGather::HostAllGather(const std::vector<int>& owners, ProcessGroup* group)

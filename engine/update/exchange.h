@@ -1,35 +1,41 @@
-// Exchanges of data between the members of a run: messages, collectives over a sharded buffer, and
-// gathers of a small table on the host. A member: the largest unit that needs no messages, that is
-// devices of one process that read each other's memory.
+// Exchanges of data between the members of a run (ownership.h): messages, collectives over a
+// sharded buffer, and gathers of a small table on the host.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/device/stream.h"
 #include "engine/process/group/process_group.h"
-#include "engine/update/tree.h"
+#include "engine/update/ownership.h"
 
 namespace spire {
 
-// A member's connections to the others: by the ProcessGroup on CPUs, by NCCL on GPUs. All members
-// make the same calls in the same order. One thread at a time calls exchange() and all_reduce() of
-// a member; they run in the order of the calls, on any streams. Any thread may call check(),
-// abort(). Buffers and streams belong to the member's device.
+// A member's connections to the others: the ProcessGroup on CPUs; on GPUs copies between peers
+// (PeerRange), and NCCL to all others. All members make the same calls in the same order. One
+// thread at a time calls exchange(), meet() and all_reduce() of a member; they run in the order of
+// the calls, on any streams. Any thread may call check(), abort(). Buffers and streams belong to
+// the member's device.
 class Communicator {
  public:
+  explicit Communicator(std::vector<PeerRange> peers) : peers_(std::move(peers)) {}
   virtual ~Communicator() = default;
   virtual int rank() const = 0;  // among the members
-  virtual int size() const = 0;
+  int size() const { return static_cast<int>(peers_.size()); }
+  PeerRange peers(int member) const { return peers_[static_cast<size_t>(member)]; }
 
   // As in ProcessGroup, but after the stream's present work; on a GPU only enqueued on return.
   // Allocate nothing after the first call of a size. Throw PeerLost.
   virtual void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                         Stream& stream) = 0;
-  virtual void all_reduce(float* values, int64_t count, Stream& stream) = 0;
+  // Later work of the stream runs after all that the peers had given their streams when they called
+  // meet(). Throws PeerLost.
+  virtual void meet(Stream&) {}
+  virtual void all_reduce(float* values, int64_t count, Stream& stream) = 0;  // REQUIRES: no peers
 
   virtual void prepare(void* memory, size_t bytes) = 0;  // registers memory for repeated use
   virtual void forget(void* memory) noexcept = 0;        // call it before freeing that memory
@@ -39,6 +45,9 @@ class Communicator {
   virtual void check() = 0;
   // Breaks the connections of this process's members; later exchanges throw PeerLost.
   virtual void abort() noexcept = 0;
+
+ private:
+  const std::vector<PeerRange> peers_;  // of each member of the run
 };
 
 // A member of this process. All members have devices of one kind; no two share a GPU.
@@ -47,14 +56,19 @@ struct ExchangeEnd {
   DeviceId device;  // the device that has its streams and buffers
 };
 
-// Connects this process's members (one on CPUs) with all `size` members; blocks until all have
-// connected. group: carries messages on CPUs and NCCL's unique id; outlives the result; null if
-// there is one process. Throws PeerLost, and Error(device) if NCCL cannot be set up.
+// Connects this process's members (one on CPUs) with all members; blocks until all have connected.
+// peers: of each member of the run. group: carries messages on CPUs and NCCL's unique id; outlives
+// the result; null if there is one process. Throws PeerLost, and Error(device) if NCCL cannot be
+// set up.
 using DeviceExchanges = std::vector<std::unique_ptr<Communicator>>;
 DeviceExchanges make_device_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
-                                      int size);
+                                      const std::vector<PeerRange>& peers);
 DeviceExchanges make_nccl_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
-                                    int size);
+                                    const std::vector<PeerRange>& peers);
+// For ends that are all peers of each other. others: how each reaches the other members; empty if
+// there are none.
+DeviceExchanges make_peer_exchanges(std::span<const ExchangeEnd> ends,
+                                    const std::vector<PeerRange>& peers, DeviceExchanges others);
 
 // The same, for a run whose processes have one member each.
 std::unique_ptr<Communicator> make_device_exchange(ProcessGroup& group, DeviceId device);
@@ -64,27 +78,35 @@ std::unique_ptr<Communicator> make_device_exchange(ProcessGroup& group, DeviceId
 // and allocate nothing after the first time. Traffic is given for a buffer of B bytes and R ranks.
 class ShardExchange {
  public:
-  // shards[r]: elements that rank r owns, the same on every rank. exchange: null if one rank.
+  // shards[r]: elements that rank r owns, in order; the same on every rank. exchange: null if one
+  // rank.
   ShardExchange(std::vector<std::vector<FloatRange>> shards, Communicator* exchange,
                 size_t element_bytes = sizeof(float));
 
-  // Sends each rank's shards to all; each rank sends and receives (R - 1) / R * B bytes.
-  void all_gather(void* buffer, Stream& stream);
-  // Sends each rank's shards to rank 0; each other rank sends B / R. window, also below: the part
-  // of the flat buffer to exchange, equal on all ranks; `buffer` points to its first element.
-  void gather(void* buffer, Stream& stream, FloatRange window = everything);
-  // Sends the root's buffer to all, by scatter and all-gather: the root sends 2 (R - 1) / R * B.
+  // window, here and below: the part of the flat buffer to exchange, equal on all ranks; `buffer`
+  // points to its first element.
+  static constexpr FloatRange everything = {0, std::numeric_limits<int64_t>::max()};
+  // Sends each rank's shards to all. A shard is sent once to each group of peers, one of which
+  // passes it on; without groups, or in a single one, each rank sends (R - 1) / R * B bytes.
+  void all_gather(void* buffer, Stream& stream, FloatRange window = everything);
+  // Sends each rank's shards to the root; each other rank sends B / R.
+  void gather(void* buffer, Stream& stream, int root = 0, FloatRange window = everything);
+  // Sends the root's buffer to all. The root sends each other rank one of R - 1 parts, B in all;
+  // then these pass them on.
   void broadcast(void* buffer, Stream& stream, int root = 0, FloatRange window = everything);
 
  private:
-  static constexpr FloatRange everything = {0, std::numeric_limits<int64_t>::max()};
-
-  void add(void* buffer, int owner, int from, int to, FloatRange window = everything);
+  using Shards = std::vector<FloatRange>;
+  void add(void* buffer, const Shards& shards, int from, int to, FloatRange window);
+  void spread(void* buffer, const std::vector<Shards>& parts, int except, FloatRange window,
+              Stream& stream);
   void run(Stream& stream);
 
-  std::vector<std::vector<FloatRange>> shards_;
+  std::vector<Shards> shards_, parts_;  // parts_: of broadcast()
+  int64_t end_ = 0;                     // of the flat buffer
   Communicator* exchange_;
   size_t element_bytes_;
+  std::vector<PeerRange> groups_;  // of peers, all ranks'
   std::vector<Outgoing> sends_;
   std::vector<Incoming> receives_;
 };

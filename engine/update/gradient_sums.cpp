@@ -38,8 +38,7 @@ size_t GradientSums::bytes(const Ownership& who, int member, const std::vector<N
   return bytes;
 }
 
-// Sums that are exchanged must lie on the exchanging device, so the lanes add up straight into its
-// memory.
+// Sums that are exchanged must lie on the exchanging device.
 GradientSums::GradientSums(const Ownership& who, int member, const std::vector<NodeBuffer>& buffers,
                            std::vector<Stream*> streams, std::span<double> squares,
                            MemoryPool& memory)
@@ -48,13 +47,12 @@ GradientSums::GradientSums(const Ownership& who, int member, const std::vector<N
       streams_(std::move(streams)),
       squares_(squares),
       lanes_(streams_.size()) {
-  int depth = 1;
   for (TowerRange node : who.nodes(member)) {
     Leaves leaves = leaves_of(node, buffers);
     std::vector<TreeSum::Leaf> terms;
     for (const NodeBuffer* leaf : leaves) terms.push_back({leaf->node, leaf->data, 0});
     trees_.emplace_back(who.reduction, node, terms);
-    depth = std::max(depth, trees_.back().depth());
+    depth_ = std::max(depth_, trees_.back().depth());
     const NodeBuffer* place = alone_ ? leaves.front() : leaf_on(memory.device(), leaves);
     if (!place)
       staged_.push_back(memory.allocate(MemoryKind::communication,
@@ -62,9 +60,11 @@ GradientSums::GradientSums(const Ownership& who, int member, const std::vector<N
     nodes_.push_back(place ? place->data : staged_.back()->as<float>());
   }
   for (size_t l = 0; l < lanes_.size(); ++l) {
-    lanes_[l].arithmetic = make_lane_arithmetic(*streams_[l], depth);
-    if (alone_ && memory.device().kind == DeviceKind::cpu)
-      lanes_[l].scratch = Buffer(static_cast<size_t>(TreeSum::chunk * (1 + depth)) * sizeof(float));
+    bool on_cpu = memory.device().kind == DeviceKind::cpu;
+    if (alone_ || on_cpu) lanes_[l].arithmetic = make_lane_arithmetic(*streams_[l], depth_);
+    if (alone_ && on_cpu)
+      lanes_[l].scratch =
+          Buffer(static_cast<size_t>(TreeSum::chunk * (1 + depth_)) * sizeof(float));
   }
 }
 
@@ -75,9 +75,13 @@ void GradientSums::sum(int lane, FloatRange range) {
   int64_t slice = on_cpu ? chunks_per_slice * TreeSum::chunk : range.size();
   for (FloatRange part = range; part.begin < range.end; part.begin += slice) {
     part.end = std::min(range.end, part.begin + slice);
-    for (size_t n = 0; n < trees_.size(); ++n) arithmetic.sum(trees_[n], part, nodes_[n]);
+    sum(arithmetic, part);
     if (alone_) square(arithmetic, part);
   }
+}
+
+void GradientSums::sum(LaneArithmetic& arithmetic, FloatRange range) {
+  for (size_t n = 0; n < trees_.size(); ++n) arithmetic.sum(trees_[n], range, nodes_[n]);
 }
 
 const float* GradientSums::sum_chunk(int lane, FloatRange chunk) {

@@ -1,5 +1,6 @@
-// Sums of a member's gradients over its lanes. For each largest node of the fixed tree (tree.h)
-// that has only towers of this member, a TreeSum adds up the buffers in which the lanes leave sums.
+// Sums of gradients over the lanes of a member and of its peers, whose memory it reads. For each
+// largest node of the fixed tree (tree.h) that has only their towers, a TreeSum adds up the buffers
+// in which the lanes leave sums.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,10 +21,10 @@ struct NodeBuffer {  // a lane's gradient buffer, with the sum over the towers o
 
 class GradientSums {
  public:
-  // buffers: those of this member's lanes, in tower order. streams: one per lane. squares: one per
-  // chunk of the trained floats, in memory that the lanes' devices can access. memory: pool of the
-  // device that exchanges, in whose memory the sums lie where there are several members. All
-  // outlive this.
+  // buffers: those of the lanes of this member and its peers, in tower order. streams: one per lane
+  // of this member. squares: one per chunk of the trained floats, in memory that the lanes' devices
+  // can access. memory: pool of the device that exchanges, in whose memory the sums lie where there
+  // are several members. All outlive this.
   GradientSums(const Ownership& who, int member, const std::vector<NodeBuffer>& buffers,
                std::vector<Stream*> streams, std::span<double> squares, MemoryPool& memory);
   // Bytes that it allocates. Does not read NodeBuffer::data.
@@ -33,6 +34,7 @@ class GradientSums {
   // Stores the sums of a range of whole chunks, and with one member squares them, on the lane's
   // stream. lane, here and below: its number among the member's lanes.
   void sum(int lane, FloatRange range);
+  void sum(LaneArithmetic& arithmetic, FloatRange range);  // stores them on its stream
   // On a CPU with one member: makes and squares the sums of a chunk, and returns them from that of
   // chunk.begin on, valid until the lane's next call; they are stored nowhere else.
   const float* sum_chunk(int lane, FloatRange chunk);
@@ -40,16 +42,18 @@ class GradientSums {
 
   std::span<float* const> nodes() const { return nodes_; }  // one buffer per node
   float* sums() const { return nodes_.front(); }
+  int depth() const { return depth_; }  // of the deepest tree
   std::span<double> squares() const { return squares_; }
   std::span<Stream* const> streams() const { return streams_; }
 
  private:
   struct alignas(64) Lane {
-    std::unique_ptr<LaneArithmetic> arithmetic;
-    Buffer scratch;  // for sum_chunk()
+    std::unique_ptr<LaneArithmetic> arithmetic;  // null on GPUs of several members
+    Buffer scratch;                              // for sum_chunk()
   };
   const int64_t trained_;
   const bool alone_;  // one member
+  int depth_ = 1;
   std::vector<TreeSum> trees_;
   std::vector<float*> nodes_;  // per tree: a leaf's buffer or staged_ memory
   std::vector<std::unique_ptr<DeviceMemory>> staged_;

@@ -66,6 +66,18 @@ __global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, co
   store_pack(sum, into + first);
 }
 
+// A gradient is read once, often from another GPU's memory: the load keeps no place in the cache.
+template <int N>
+__device__ inline Pack<float, N> load_once(const float* from) {
+  if constexpr (N == pack) {
+    float4 four = __ldcs(reinterpret_cast<const float4*>(from));
+    return {{four.x, four.y, four.z, four.w}};
+  } else {
+    static_assert(N == 1);
+    return {{__ldcs(from)}};
+  }
+}
+
 // Floats [begin, begin + n) of the tree, N a thread.
 template <int N, int depth>
 __global__ void __launch_bounds__(threads)
@@ -77,7 +89,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll 1
   for (int i = 0; i < terms.count; ++i) {
     const TreeSum::Term& term = terms.at[i];
-    stack.push(load_pack<N>(term.data + (first - term.first)));
+    stack.push(load_once<N>(term.data + (first - term.first)));
 #pragma unroll 1
     for (int addition = 0; addition < term.additions; ++addition) stack.add_top_two();
   }
@@ -181,7 +193,14 @@ class CudaArithmetic : public LaneArithmetic {
 
 }  // namespace
 
-std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int, void* stream) {
+// A kernel is loaded when it first runs, and a load may wait for the device, under a lock of the
+// process (CUDA C++ Programming Guide, "Lazy Loading"). The thread that exchanges buckets would
+// then wait for an NCCL kernel that waits for one of another thread, which wants that lock.
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void* stream) {
+  CurrentCudaDevice current(index);
+  load_kernels(add_kernel<pack>, add_kernel<1>, square_kernel, sum_rows_kernel);
+  for (int depth : {4, 8, max_depth})
+    load_kernels(sum_kernel_for<pack>(depth), sum_kernel_for<1>(depth));
   return std::make_unique<CudaArithmetic>(stream);
 }
 

@@ -219,15 +219,15 @@ void NcclCommunicators::abort() noexcept {
 
 class NcclExchange final : public Communicator {
  public:
-  // i: index of the communicator among the process's; size: members of the run.
-  NcclExchange(std::shared_ptr<NcclCommunicators> communicators, size_t i, int size)
-      : communicators_(std::move(communicators)),
+  // i: index of the communicator among the process's.
+  NcclExchange(std::shared_ptr<NcclCommunicators> communicators, size_t i,
+               const std::vector<PeerRange>& peers)
+      : Communicator(peers),
+        communicators_(std::move(communicators)),
         communicator_(communicators_->at(i)),
-        size_(size),
         last_(make_cuda_stream(communicator_.end().device.index)->make_event()) {}
 
   int rank() const override { return communicator_.end().rank; }
-  int size() const override { return size_; }
   void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                 Stream& stream) override;
   void all_reduce(float* values, int64_t count, Stream& stream) override;
@@ -239,7 +239,6 @@ class NcclExchange final : public Communicator {
  private:
   std::shared_ptr<NcclCommunicators> communicators_;  // the last exchange closes them
   NcclCommunicator& communicator_;
-  int size_;
   std::unique_ptr<Event> last_;  // after the last exchange, on whatever stream it was
 };
 
@@ -284,11 +283,12 @@ void NcclExchange::all_reduce(float* values, int64_t count, Stream& stream) {
 }  // namespace
 
 DeviceExchanges make_nccl_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
-                                    int size) {
-  auto communicators = std::make_shared<NcclCommunicators>(group, ends, size);
+                                    const std::vector<PeerRange>& peers) {
+  auto communicators =
+      std::make_shared<NcclCommunicators>(group, ends, static_cast<int>(peers.size()));
   DeviceExchanges exchanges;
   for (size_t i = 0; i < ends.size(); ++i)
-    exchanges.push_back(std::make_unique<NcclExchange>(communicators, i, size));
+    exchanges.push_back(std::make_unique<NcclExchange>(communicators, i, peers));
   return exchanges;
 }
 

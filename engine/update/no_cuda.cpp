@@ -10,7 +10,8 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void*) {
   refuse_cuda(index);
 }
 
-DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> ends, int) {
+DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> ends,
+                                    const std::vector<PeerRange>&) {
   refuse_cuda(ends.front().device.index);
 }
 

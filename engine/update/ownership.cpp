@@ -6,6 +6,19 @@
 
 namespace spire {
 
+namespace {
+
+// Appends a range behind all others.
+void join(std::vector<FloatRange>& joined, FloatRange range) {
+  if (range.size() == 0) return;
+  if (!joined.empty() && joined.back().end == range.begin)
+    joined.back().end = range.end;
+  else
+    joined.push_back(range);
+}
+
+}  // namespace
+
 std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share share) {
   std::vector<FloatRange> shards;
   for (FloatRange range : ranges) {
@@ -37,8 +50,24 @@ std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config) 
   return make_buckets(total, floats(config.first_mib), floats(config.mib));
 }
 
+bool Ownership::uses_all_reduce() const {
+  return reduction == Reduction::native &&
+         std::ranges::all_of(members, [](const Member& each) { return each.peers.size() == 1; });
+}
+
 std::vector<TowerRange> Ownership::nodes(int member) const {
-  return nodes_inside(reduction, towers, members[static_cast<size_t>(member)].towers);
+  PeerRange peers = peers_of(member);
+  return nodes_inside(reduction, towers,
+                      {members[static_cast<size_t>(peers.begin)].towers.begin,
+                       members[static_cast<size_t>(peers.end - 1)].towers.end});
+}
+
+std::vector<FloatRange> Ownership::summed_for_peers(size_t bucket, int member) const {
+  PeerRange peers = peers_of(member);
+  std::vector<FloatRange> joined;
+  for (int owner = 0; owner < std::ssize(members); ++owner)
+    if (peers.relay(owner) == member) join(joined, shard(bucket, owner));
+  return joined;
 }
 
 FloatRange Ownership::shard(size_t bucket, int member) const {
@@ -50,12 +79,7 @@ std::vector<FloatRange> Ownership::updated_by(Share share) const {
   bool has_device = share.begin <= parameter_device && parameter_device < share.end;
   if (!shards_state() && !updates_every_replica() && !has_device) return {};
   std::vector<FloatRange> joined;
-  for (FloatRange range : shards_state() ? shards_of(buckets, share) : buckets) {
-    if (!joined.empty() && joined.back().end == range.begin)
-      joined.back().end = range.end;
-    else
-      joined.push_back(range);
-  }
+  for (FloatRange range : shards_state() ? shards_of(buckets, share) : buckets) join(joined, range);
   return joined;
 }
 

@@ -1,5 +1,6 @@
 // Who sums and who updates which floats of the flat buffers: facts that all ranks know alike. A
-// member: devices of one process that read each other's memory (exchange.h).
+// member of a run: a GPU with all its logical devices, or the CPU devices of a process. Members get
+// each other's data in messages (exchange.h).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,10 +32,20 @@ std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t float
 // The same in the sizes of the config.
 std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config);
 
+// Members [begin, end), GPUs of one process that read each other's memory; a member may be alone.
+struct PeerRange {
+  int begin = 0, end = 1;
+  int size() const { return end - begin; }
+  bool has(int member) const { return begin <= member && member < end; }
+  // The one of them that sums or passes on what `member` is to get: itself if it is one of them.
+  int relay(int member) const { return has(member) ? member : begin + member % size(); }
+};
+
 struct Ownership {
   struct Member {
     Share devices;
     TowerRange towers;
+    PeerRange peers;  // itself included
   };
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
@@ -49,14 +60,16 @@ struct Ownership {
   // True: each device has only a part of the optimizer state, so checkpoints gather it, and members
   // exchange norms of tensors.
   bool shards_state() const { return strategy == Strategy::sharded; }
-  // Whether all sums of gradients go to this member; else it has only those of its own shards.
-  bool gets_all_sums(int member) const {
-    return updates_every_replica() || (!shards_state() && member == root);
-  }
 
   int64_t floats() const { return buckets.empty() ? 0 : buckets.back().end; }
-  std::vector<TowerRange> nodes(int member) const;    // tree nodes of which its lanes compute sums
+  PeerRange peers_of(int member) const { return members[static_cast<size_t>(member)].peers; }
+  // Whether sums over several members are the transport's own (Reduction::native without peers).
+  bool uses_all_reduce() const;
+  std::vector<TowerRange> nodes(int member) const;    // tree nodes that its peers' towers make up
   FloatRange shard(size_t bucket, int member) const;  // the part that the member sums for all
+  // What the member sums over the towers of its peers: its shard, and shards of members that are
+  // none of them. In order; neighbours are one range.
+  std::vector<FloatRange> summed_for_peers(size_t bucket, int member) const;
   std::vector<FloatRange> updated_by(Share share) const;  // in order; neighbours are one range
   // Return one entry per member: its shards; and the chunks of trained floats in its shards, as
   // ranges of chunk indices.

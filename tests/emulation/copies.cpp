@@ -35,14 +35,11 @@ Copy check(const Machine& machine, void* to, const void* from, size_t bytes, cud
   return copy;
 }
 
-// A copy that hangs keeps this thread, and lets the others go on.
+// A copy that hangs is never done.
 void spoil(Machine& machine, const Stream& stream, const Copy& copy) {
   if (!copy.stays_on_device()) return;
   CopyFault fault = copy_fault(copy.source.device, copy.target.device);
-  if (fault == CopyFault::hangs)
-    machine.outside([] {
-      while (true) pause();
-    });
+  if (fault == CopyFault::hangs) machine.put(stream, [] { return false; });
   auto* target = static_cast<unsigned char*>(copy.to);
   if (fault == CopyFault::corrupts) machine.put_once(stream, [=] { target[copy.bytes / 2] ^= 1; });
 }
@@ -74,6 +71,8 @@ void copy_async(Machine& machine, Stream stream, const Copy& copy) {
   if (pageable && stream->branch.capture)
     stream->branch.capture->refuse(cudaErrorStreamCaptureUnsupported);
   machine.staged_copies += copy.is_staged();
+  if (copy.stays_on_device() && copy.source.device != copy.target.device)
+    machine.traffic[copy.source.device][copy.target.device] += copy.bytes;
   put_copy(machine, stream, copy);
   if (copy.target.side == Side::pageable || copy.stays_on_host()) wait_for(machine, stream);
 }

@@ -43,6 +43,10 @@ inline thread_local uint3 threadIdx, blockIdx;
 inline thread_local dim3 blockDim, gridDim;
 constexpr int warpSize = 32;
 
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
 namespace spire::emulation {
 
 // Runs body once for each thread of each block. Throws Error(unexpected) where threads of a block
@@ -146,7 +150,9 @@ namespace spire::emulation {
 
 // Puts work on a stream of the current device: a launch of `body` as run() does it, and, in the
 // place of a library's kernels, any function.
-cudaError_t put_launch(const cudaLaunchConfig_t& config, std::function<void()> body);
+// kernel: its address. On each device the first launch loads it, see load_kernel().
+cudaError_t put_launch(const void* kernel, const cudaLaunchConfig_t& config,
+                       std::function<void()> body);
 cudaError_t put_kernel(cudaStream_t stream, std::function<void()> kernel);
 
 }  // namespace spire::emulation
@@ -160,12 +166,19 @@ namespace spire::emulation {
 // The compute capability that kernels report for their code: 80 is 8.0.
 inline std::atomic<int> compiled_for = 90;
 
+// Loads a kernel on the current device, if it is not loaded: waits for all work of the device,
+// under one lock for all devices, which real drivers may do.
+cudaError_t load_kernel(const void* kernel);
+
+// Notes that a kernel reads another device's memory (devices.h).
+void count_read(const void* from, size_t bytes);
+
 }  // namespace spire::emulation
 
 template <typename... Parameters>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*)(Parameters...)) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Parameters...)) {
   attributes->ptxVersion = spire::emulation::compiled_for;
-  return cudaSuccess;
+  return spire::emulation::load_kernel(reinterpret_cast<const void*>(kernel));
 }
 
 // Arguments are copied at the call.
@@ -173,5 +186,12 @@ template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
-  return spire::emulation::put_launch(*config, [=] { std::apply(kernel, values); });
+  return spire::emulation::put_launch(reinterpret_cast<const void*>(kernel), *config,
+                                      [=] { std::apply(kernel, values); });
+}
+
+template <typename T>
+T __ldcs(const T* from) {
+  spire::emulation::count_read(from, sizeof(T));
+  return *from;
 }

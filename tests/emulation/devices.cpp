@@ -193,6 +193,25 @@ Books books() {
           .graphs = all.graphs};
 }
 
+size_t bytes_between(int from, int to) {
+  Turn turn;
+  return machine().traffic[from][to];
+}
+
+void count_traffic(bool on) {
+  Turn turn;
+  Machine& all = machine();
+  all.counts_reads = on;
+  if (!on) return;
+  for (auto& row : all.traffic) std::ranges::fill(row, size_t{0});
+}
+
+void set_load_lock(bool on) {
+  Turn turn;
+  machine().load_lock = on;
+  machine().forget_kernels();
+}
+
 size_t staged_copies() {
   Turn turn;
   return machine().staged_copies;

@@ -52,6 +52,16 @@ struct Books {
 };
 Books books();
 
+// Bytes that a device has got from another one since count_traffic(true): by copies, and until
+// count_traffic(false) by loads (__ldcs) of kernels.
+size_t bytes_between(int from, int to);
+void count_traffic(bool on);
+
+// Whether a kernel's first launch on a device takes a lock that all devices share while it waits
+// for the device, as a driver may do in each process. Off at first, for ranks that are threads.
+// Forgets what is loaded.
+void set_load_lock(bool on);
+
 // Number of asynchronous copies from pageable memory so far: CUDA may let the host wait for each.
 size_t staged_copies();
 

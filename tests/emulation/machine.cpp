@@ -118,6 +118,7 @@ bool Machine::step() {
 void Machine::run_task(const Stream& stream) {
   stream->busy = true;
   bool through = true;
+  running_device_ = stream->device;
   try {
     through = lost[stream->device] || stream->tasks.front().work();
   } catch (...) {
@@ -125,9 +126,11 @@ void Machine::run_task(const Stream& stream) {
     if (!failure) failure = std::current_exception();
   }
   stream->busy = false;
+  running_device_ = -1;
   if (through) {
     stream->tasks.pop_front();
     ++stream->done;
+    ++pieces_done_;
   }
   changed_.notify_all();
 }
@@ -154,6 +157,44 @@ void Machine::finish_device(int device) {
   for (const Stream& stream : streams_)
     if (stream->device == device) ends.push_back(end_of(stream));
   run_until([&] { return std::ranges::all_of(ends, &Point::reached); });
+}
+
+// Where others want to load meanwhile and no work gets done, they wait for each other.
+void Machine::load_kernel(const void* kernel, int device) {
+  if (loaded_.contains({kernel, device})) return;
+  struct Loading {
+    explicit Loading(Machine& m) : machine(m), locks(m.load_lock) {
+      if (!locks) return;
+      ++machine.loaders_;
+      machine.changed_.wait(machine.mutex_, [&m] { return !m.loading_; });
+      machine.loading_ = true;
+    }
+    ~Loading() {
+      if (!locks) return;
+      machine.loading_ = false;
+      --machine.loaders_;
+      machine.changed_.notify_all();
+    }
+    Machine& machine;
+    const bool locks;
+  } loading(*this);
+  std::vector<Point> ends;
+  for (const Stream& stream : streams_)
+    if (stream->device == device && !stream->branch.capture) ends.push_back(end_of(stream));
+  using Clock = std::chrono::steady_clock;
+  auto last_progress = Clock::now();
+  uint64_t seen = pieces_done_;
+  bool in_vain = false;
+  run_until([&] {
+    if (pieces_done_ != seen || loaders_ < 2) last_progress = Clock::now();
+    seen = pieces_done_;
+    in_vain = Clock::now() - last_progress > std::chrono::seconds(10);
+    return in_vain || std::ranges::all_of(ends, &Point::reached);
+  });
+  require(!in_vain,
+          "a kernel is loaded while work of its device waits for another device's, which waits for "
+          "a kernel to be loaded");
+  loaded_.emplace(kernel, device);
 }
 
 void Machine::refuse_in_capture() {

@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "cuda_runtime_api.h"
@@ -79,6 +81,10 @@ class Machine {
   void finish(const Stream& stream);
   void finish_device(int device);
   bool step();  // runs one piece of work; false if none can run
+  // Device of the kernel that runs; -1: none runs.
+  int running_device() const { return running_device_; }
+  void load_kernel(const void* kernel, int device);
+  void forget_kernels() { loaded_.clear(); }
 
   void refuse_if_lost(int device);
   // Throws Refused if a capture forbids the call.
@@ -103,7 +109,10 @@ class Machine {
   int group[max_devices] = {};       // devices of one group reach each other; -1: in no group
   bool enabled[max_devices][max_devices] = {};
   size_t staged_copies = 0;
-  size_t events = 0, graphs = 0;  // that exist
+  size_t traffic[max_devices][max_devices] = {};  // bytes, [from][to]
+  bool counts_reads = false;                      // of kernels
+  bool load_lock = false;                         // set_load_lock()
+  size_t events = 0, graphs = 0;                  // that exist
   size_t streams() const { return streams_.size(); }
   bool lost[max_devices] = {};  // such devices drop all work
 
@@ -117,6 +126,11 @@ class Machine {
   Stream null_streams_[max_devices];
   std::vector<Stream> streams_;  // the first one that can run is next; shuffled now and then
   std::vector<std::shared_ptr<Capture>> captures_;  // under way
+  int running_device_ = -1;
+  std::set<std::pair<const void*, int>> loaded_;  // kernels, by device
+  bool loading_ = false;                          // some thread has the load lock
+  int loaders_ = 0;                               // threads that have it or want it
+  uint64_t pieces_done_ = 0;                      // of all streams
   std::exception_ptr failures_[max_devices];
 };
 

@@ -1,5 +1,5 @@
-// Tests of GPUs without peer access, which NCCL joins: one hash however GPUs are connected, and an
-// error for memory that a device cannot reach.
+// Tests of several GPUs: one hash whether they read each other's memory or NCCL joins them, evenly
+// shared traffic, and an error for memory that a device cannot reach.
 #include <gmock/gmock.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
@@ -20,7 +20,10 @@ using ::testing::HasSubstr;
 // Sets up the emulated machine for one test.
 class EmulationPeers : public ::testing::Test {
  protected:
-  ~EmulationPeers() override { set_machine(2, {{0, 1, 2, 3}}); }
+  ~EmulationPeers() override {
+    set_machine(2, {{0, 1, 2, 3}});
+    emulation::set_load_lock(false);
+  }
   static void set_machine(int devices, const PeerGroups& groups) {
     emulation::set_device_count(devices);
     emulation::set_peer_groups(groups);
@@ -35,14 +38,19 @@ struct Machine {
   int ranks = 1;
 };
 
-// Members of one or several GPUs, neighbours or not, logical devices; in one process and in two.
+// GPUs that read each other's memory and others, logical devices; in one process and in two.
 const std::vector<Machine> test_machines = {
     {"none of two", 2, {}},
     {"none of three", 3, {}},
-    {"two of three", 3, {{0, 2}}},
     {"one of two twice", 2, {}, {"cuda:0", "cuda:1", "cuda:0"}},
+    {"all of two", 2, {{0, 1}}},
+    {"all of three", 3, {{0, 1, 2}}},
+    {"all of two, one twice", 2, {{0, 1}}, {"cuda:0", "cuda:1", "cuda:0"}},
     {"two pairs", 4, {{0, 1}, {2, 3}}},
     {"none of two processes' four", 4, {}, {"cuda"}, 2},
+    {"two processes of a pair each", 4, {{0, 1}, {2, 3}}, {"cuda"}, 2},
+    {"a trio and a pair in two processes", 5, {{0, 1, 2}, {3, 4}}, {"cuda"}, 2},
+    {"a pair, and none of three, in two processes", 5, {{0, 1}}, {"cuda"}, 2},
 };
 
 SmallRun small_run(const std::function<void(SmallRun&)>& change) {
@@ -60,6 +68,7 @@ void expect_one_hash(SmallRun run, int64_t steps, const std::vector<Machine>& ma
   for (const Machine& machine : machines) {
     emulation::set_device_count(machine.gpus);
     emulation::set_peer_groups(machine.peers);
+    emulation::set_load_lock(machine.ranks == 1);  // a process each
     run.devices = machine.devices;
     run.ranks = machine.ranks;
     for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
@@ -92,7 +101,7 @@ TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
                     r.precision = DType::f16;
                     r.loss_scale = {.initial = 2e6, .growth_interval = 2};
                   }),
-                  4, {test_machines[0], test_machines[2], test_machines[5]});
+                  4, {test_machines[0], test_machines[4], test_machines[9]});
 }
 
 TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
@@ -101,7 +110,7 @@ TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
                     r.model.normalization = ModelConfig::Normalization::batch_norm;
                     r.model.batch_norm = ModelConfig::BatchNorm::sync;
                   }),
-                  2, {test_machines[1], test_machines[2], test_machines[5]});
+                  2, {test_machines[1], test_machines[4], test_machines[7], test_machines[9]});
 }
 
 // The parameter device is not the first of its process, so other memory is exchanged. Updates on
@@ -110,7 +119,7 @@ TEST_F(EmulationPeers, OneHashWithAnyParameterDevice) {
   SmallRun one = small_run([](SmallRun&r) { r.optimizer.clip_norm = 0.5; }), on_host = one;
   on_host.parameter_device = "cpu";
   uint64_t by_gpu = hash_after(one, 3), by_host = hash_after(on_host, 3);
-  for (const PeerGroups& peers : {PeerGroups{}, PeerGroups{{1, 2}}}) {
+  for (const PeerGroups& peers : {PeerGroups{}, PeerGroups{{0, 1, 2}}}) {
     set_machine(3, peers);
     for (std::string device : {"cuda:1", "cuda:2", "cpu"}) {
       SmallRun run = one;
@@ -133,13 +142,15 @@ TEST_F(EmulationPeers, NativeSumsAreNearAndEqualOnAll) {
     return values;
   };
   auto one = weights();
-  set_machine(3, {{0, 2}});
   run.devices = {"cuda"};
-  for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
-    run.strategy = strategy;
-    auto three = weights();
-    for (size_t i = 0; i < one.size(); ++i)
-      ASSERT_NEAR(three[i], one[i], 1e-5 + 1e-5 * std::abs(one[i])) << strategy;
+  for (const PeerGroups& peers : {PeerGroups{}, PeerGroups{{0, 1, 2}}}) {
+    set_machine(3, peers);
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      run.strategy = strategy;
+      auto three = weights();
+      for (size_t i = 0; i < one.size(); ++i)
+        ASSERT_NEAR(three[i], one[i], 1e-5 + 1e-5 * std::abs(one[i])) << strategy;
+    }
   }
 }
 
@@ -149,10 +160,10 @@ TEST_F(EmulationPeers, TheConfigMayAskForEither) {
   uint64_t expected = hash_after(run, 2);
   run.devices = {"cuda"};
   run.cuda.peer = CudaConfig::Peer::nccl;
-  EXPECT_EQ(run.place().members.size(), 2u);
+  EXPECT_EQ(run.place().members[0].peers.size(), 1);
   EXPECT_EQ(hash_after(run, 2), expected);
   run.cuda.peer = CudaConfig::Peer::direct;
-  EXPECT_EQ(run.place().members.size(), 1u);
+  EXPECT_EQ(run.place().members[0].peers.size(), 2);
   set_machine(2, {});
   EXPECT_THAT(
       message_of(Category::device, [&] { run.place(); }),
@@ -166,15 +177,41 @@ TEST_F(EmulationPeers, AreNotUsedWhereNcclsVariableForbidsIt) {
     SetVariable disable("NCCL_P2P_DISABLE", value);
     bool forbidden = value == std::string("1");
     EXPECT_EQ(peer_access_disabled(), forbidden);
-    EXPECT_EQ(run.place().members.size(), forbidden ? 2u : 1u);
+    EXPECT_EQ(run.place().members[0].peers.size(), forbidden ? 1 : 2);
     EXPECT_EQ(hash_after(run, 2), expected);
   }
 }
 
-// Tensors on a device that NCCL does not use here are staged, as planned: of 5 towers the second
-// pair of GPUs has three, in two nodes of the tree.
+// P: bytes of the weights. In a reduce-scatter each of R GPUs sends (R - 1) / R P, and as much when
+// sums or weights are gathered; a parameter device sends all others one part of the weights each.
+TEST_F(EmulationPeers, NoGpuSendsMoreThanTwiceTheWeights) {
+  set_machine(4, {{0, 1, 2, 3}});
+  SmallRun run = small_run([](SmallRun& r) {
+    r.towers = 4;
+    r.devices = {"cuda"};
+    r.model.hidden = {600, 600};
+    r.bucket = {.first_mib = 0.25, .mib = 0.25};  // of 16 chunks, so that each GPU has four
+  });
+  for (std::string strategy : {"parameter_device", "mirrored", "sharded"}) {
+    run.strategy = strategy;
+    TowerTrainer trainer(run.options(), run.place());
+    auto weights = static_cast<double>(trainer.layout().trained_floats() * int64_t{sizeof(float)});
+    emulation::count_traffic(true);
+    run_steps(trainer, run, 0, 2);
+    for (int from = 0; from < 4; ++from) {
+      double sent = 0;
+      for (int to = 0; to < 4; ++to)
+        sent += static_cast<double>(emulation::bytes_between(from, to)) / (2 * weights);
+      EXPECT_LE(sent, 2.01) << strategy << ", cuda:" << from;
+      EXPECT_GE(sent, 1.3) << strategy << ", cuda:" << from;  // what is sent is counted
+    }
+    emulation::count_traffic(false);
+  }
+}
+
+// Of 5 towers the second process has three, in two nodes of the tree: one has no buffer on one of
+// its GPUs.
 TEST_F(EmulationPeers, PeaksAreThePlan) {
-  set_machine(4, {{0, 1}, {2, 3}});
   for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
     for (const char* parameters : {"auto", "cuda:1"}) {
       SmallRun run = small_run([&](SmallRun& r) {
@@ -184,9 +221,15 @@ TEST_F(EmulationPeers, PeaksAreThePlan) {
         r.strategy = strategy;
         r.parameter_device = parameters;
       });
-      TowerTrainer trainer(run.options(), run.place());
-      run_steps(trainer, run, 0, 1);
-      EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory()) << strategy;
+      for (const Machine& machine : {test_machines[4], test_machines[8]}) {
+        set_machine(machine.gpus, machine.peers);
+        run.ranks = machine.ranks;
+        on_ranks(run, [&](TowerTrainer& trainer) {
+          run_steps(trainer, run, 0, 1);
+          EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory())
+              << strategy << ", " << machine.name;
+        });
+      }
     }
   }
 }
@@ -196,7 +239,7 @@ TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
   run.strategy = "sharded";
   TrainingState one = state_after(run, 2);
   uint64_t straight = hash_after(run, 4);
-  set_machine(3, {{0, 2}});
+  set_machine(3, {{0, 1, 2}});
   run.devices = {"cuda"};
   TrainingState three = state_after(run, 2);
   EXPECT_EQ(three.parameter_hash, one.parameter_hash);
@@ -209,7 +252,6 @@ TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
 
 // One device fails: the others do not wait, and the error names it.
 TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
-  set_machine(3, {});
   SmallRun run = small_run([](SmallRun& r) { r.devices = {"cuda"}; });
   const std::vector<std::pair<std::string, Phase>> places = {{"cuda:0", Phase::backward},
                                                              {"cuda:1", Phase::backward},
@@ -217,21 +259,24 @@ TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
                                                              {"cuda:0", Phase::update},
                                                              {"cuda:2 exchange", Phase::bucket}};
   for (const auto& [thread, phase] : places) {
-    TowerTrainer trainer(run.options(), run.place());
-    trainer.status().set_hook([&](const PhaseRow& row) {
-      if (row.thread == thread && row.phase == phase && row.step == 2)
-        fail(Category::device, "fallen off the bus");
-    });
-    std::string text = message_of(Category::device, [&] { run_steps(trainer, run, 0, 4); });
-    EXPECT_THAT(text, ::testing::StartsWith(thread + ", " + phase_text(phase, 0)));
-    EXPECT_THAT(text, HasSubstr("of step 2: fallen off the bus"));
+    for (const PeerGroups& peers : {PeerGroups{}, PeerGroups{{0, 1, 2}}}) {
+      set_machine(3, peers);
+      TowerTrainer trainer(run.options(), run.place());
+      trainer.status().set_hook([&](const PhaseRow& row) {
+        if (row.thread == thread && row.phase == phase && row.step == 2)
+          fail(Category::device, "fallen off the bus");
+      });
+      std::string text = message_of(Category::device, [&] { run_steps(trainer, run, 0, 4); });
+      EXPECT_THAT(text, ::testing::StartsWith(thread + ", " + phase_text(phase, 0)));
+      EXPECT_THAT(text, HasSubstr("of step 2: fallen off the bus"));
+    }
   }
 }
 
 TEST_F(EmulationPeers, NcclRefusesMemoryOfAnotherGpu) {
   set_machine(2, {{0, 1}});
   std::vector<ExchangeEnd> ends = {{0, {DeviceKind::cuda, 0}}, {1, {DeviceKind::cuda, 1}}};
-  auto exchanges = make_device_exchanges(nullptr, ends, 2);
+  auto exchanges = make_nccl_exchanges(nullptr, ends, {{0, 1}, {1, 2}});
   auto stream = make_stream({DeviceKind::cuda, 0});
   auto there = allocate_memory({DeviceKind::cuda, 1}, 64);
   std::vector<Outgoing> sends = {{1, there->data(), 64}};

@@ -34,11 +34,26 @@ bool is_grid(dim3 grid) {
 
 namespace spire::emulation {
 
-cudaError_t put_launch(const cudaLaunchConfig_t& config, std::function<void()> body) {
+cudaError_t put_launch(const void* kernel, const cudaLaunchConfig_t& config,
+                       std::function<void()> body) {
   bool valid = is_block(config.blockDim) && is_grid(config.gridDim) && !config.dynamicSmemBytes;
   if (!valid) return remember(cudaErrorInvalidConfiguration);
+  cudaError_t loaded = load_kernel(kernel);
+  if (loaded != cudaSuccess) return loaded;
   return put_kernel(config.stream, [grid = config.gridDim, block = config.blockDim,
                                     body = std::move(body)] { run(grid, block, body); });
+}
+
+cudaError_t load_kernel(const void* kernel) {
+  return call([&](Machine& machine) { machine.load_kernel(kernel, current_device()); });
+}
+
+void count_read(const void* from, size_t bytes) {
+  Machine& all = machine();
+  int to = all.running_device();
+  if (!all.counts_reads || to < 0) return;
+  Region region = all.memory.find(from, bytes);
+  if (region.side == Side::device && region.device != to) all.traffic[region.device][to] += bytes;
 }
 
 cudaError_t put_kernel(cudaStream_t stream, std::function<void()> kernel) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <tests/emulation/cuda_objects.h>
+#include <tests/emulation/devices.h>
 
 #include <spire/error.h>
 
@@ -64,6 +65,24 @@ TEST(EmulationStreams, NothingRunsBeforeAWait) {
   EXPECT_EQ(value, 0);
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   EXPECT_EQ(value, 1);
+}
+
+__global__ void set_later(int* number) {
+  *number = 2;
+}
+
+// As a driver may do: a thread that waits for work of another device in vain would wait for ever.
+TEST(EmulationStreams, TheFirstLaunchOfAKernelWaitsForItsDevice) {
+  emulation::set_load_lock(false);  // nothing is loaded
+  TestStream stream;
+  DeviceInt number;
+  for (int expected : {1, 0}) {  // in the second round it is loaded
+    int value = 0;
+    launch(set_number, 1, 1, stream.get(), &value, 1);
+    launch(set_later, 1, 1, stream.get(), number.get());
+    EXPECT_EQ(value, expected);
+    EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  }
 }
 
 TEST(EmulationStreams, QueriesMakeProgress) {

@@ -57,7 +57,7 @@ same "with a timeline" "$one" "$(run traced 'devices=[cuda:0, cuda:1]' --timelin
 python3 - "$work/trace.json" <<'PYTHON' || fail "the timeline lacks spans of a GPU"
 import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
-lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name" and "cuda:" in e["args"]["name"]}
+lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name" and "cuda:" in e["args"]["name"] and "exchange" not in e["args"]["name"]}
 assert len(lanes) == 2, lanes
 for tid in lanes:
     spans = [e for e in events if e["ph"] == "X" and e["tid"] == tid]

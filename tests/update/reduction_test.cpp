@@ -56,7 +56,8 @@ Ownership ownership_of(const Layout& layout) {
                 .trained = layout.trained};
   for (int rank = 0; rank < layout.ranks; ++rank)
     who.members.push_back({{rank * layout.lanes, (rank + 1) * layout.lanes, devices},
-                           towers_of_lane(layout.towers, rank, layout.ranks)});
+                           towers_of_lane(layout.towers, rank, layout.ranks),
+                           {rank, rank + 1}});
   return who;
 }
 

@@ -1,4 +1,4 @@
-// The choice of a run's devices, and their groups that read each other's memory.
+// The choice of a run's devices, and whether they read each other's memory.
 #include <algorithm>
 
 #include <fmt/ranges.h>
@@ -224,9 +224,21 @@ bool reach_each_other(const PeerPairs& peers, DeviceId a, DeviceId b) {
   return a == b || std::find(peers.begin(), peers.end(), pair) != peers.end();
 }
 
-bool is_one_gpu(const Devices& devices) {
-  return std::all_of(devices.begin(), devices.end(),
-                     [&](DeviceId device) { return device == devices[0]; });
+// See ChosenDevices::without_access. With cuda.peer: nccl none reads another's memory.
+std::optional<std::pair<DeviceId, DeviceId>> pair_without_access(
+    const std::vector<Devices>& members, const PeerPairs& peers, CudaConfig::Peer peer) {
+  for (size_t i = 0; i < members.size(); ++i)
+    for (size_t k = i + 1; k < members.size(); ++k) {
+      DeviceId a = members[i][0], b = members[k][0];
+      if (peer != CudaConfig::Peer::nccl && reach_each_other(peers, a, b)) continue;
+      if (peer == CudaConfig::Peer::direct)
+        fail(Category::device,
+             "cuda.peer: direct, but {} and {} cannot read each other's memory: neither NVLink nor "
+             "PCIe peer access connects them; set cuda.peer: auto, which uses NCCL there",
+             to_string(a), to_string(b));
+      return std::pair(a, b);
+    }
+  return {};
 }
 
 }  // namespace
@@ -248,7 +260,9 @@ ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHard
   ChosenDevices chosen = choose_by_config(config, ranks);
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     Devices& devices = chosen.devices[rank];
-    chosen.members.push_back(group_peers(devices, ranks[rank].peers, config.cuda.peer));
+    chosen.members.push_back(members_of(devices));
+    chosen.without_access.push_back(
+        pair_without_access(chosen.members.back(), ranks[rank].peers, config.cuda.peer));
     devices.clear();
     for (const Devices& member : chosen.members.back())
       devices.insert(devices.end(), member.begin(), member.end());
@@ -256,47 +270,30 @@ ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHard
   return chosen;
 }
 
-// Adds each device to the first group all of whose devices it reaches. So two logical devices of a
-// GPU come into one: groups that refused the first have only grown since.
-std::vector<Devices> group_peers(const Devices& devices, const PeerPairs& peers,
-                                 CudaConfig::Peer peer) {
+std::vector<Devices> members_of(const Devices& devices) {
   if (devices[0].kind == DeviceKind::cpu) return {devices};  // one memory, the host's
-  std::vector<Devices> groups;
+  std::vector<Devices> members;
   for (DeviceId device : devices) {
-    auto takes = [&](DeviceId other) {
-      return device == other ||
-             (peer != CudaConfig::Peer::nccl && reach_each_other(peers, device, other));
-    };
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Devices& group_of) {
-      return std::all_of(group_of.begin(), group_of.end(), takes);
-    });
-    if (group == groups.end()) group = groups.insert(group, Devices{});
-    group->push_back(device);
+    auto member = std::ranges::find(members, device, [](const Devices& one) { return one[0]; });
+    if (member == members.end()) member = members.insert(member, Devices{});
+    member->push_back(device);
   }
-  if (peer == CudaConfig::Peer::direct && groups.size() > 1) {
-    fail(Category::device,
-         "cuda.peer: direct, but {} and {} cannot read each other's memory: neither NVLink nor "
-         "PCIe peer access connects them; set cuda.peer: auto, which uses NCCL there",
-         to_string(groups[0][0]), to_string(groups[1][0]));
-  }
-  return groups;
+  return members;
 }
 
-std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
-                              CudaConfig::Peer peer) {
-  if (members[0][0][0].kind == DeviceKind::cpu) return "";
-  bool direct = false;                          // some GPUs read others' memory
-  const std::vector<Devices>* split = nullptr;  // the first process of several members
-  for (const auto& process : members) {
-    for (const Devices& member : process) direct |= !is_one_gpu(member);
-    if (process.size() > 1 && !split) split = &process;
+std::string describe_exchange(const ChosenDevices& chosen, CudaConfig::Peer peer) {
+  if (chosen.devices[0][0].kind == DeviceKind::cpu) return "";
+  bool direct = false;
+  for (size_t rank = 0; rank < chosen.members.size(); ++rank) {
+    const auto& members = chosen.members[rank];
+    if (members.size() == 1) continue;
+    if (peer == CudaConfig::Peer::nccl) return "NCCL between all GPUs (cuda.peer: nccl)";
+    if (const auto& pair = chosen.without_access[rank])
+      return fmt::format("NCCL, as {} and {} have no peer access", to_string(pair->first),
+                         to_string(pair->second));
+    direct = true;
   }
-  const char* rest = direct ? "; the others read each other's memory" : "";
-  if (split && peer == CudaConfig::Peer::nccl) return "NCCL between all GPUs (cuda.peer: nccl)";
-  if (split)
-    return fmt::format("NCCL, as {} and {} have no peer access{}", to_string((*split)[0][0]),
-                       to_string((*split)[1][0]), rest);
-  if (members.size() > 1)
+  if (chosen.members.size() > 1)
     return fmt::format("NCCL between processes{}",
                        direct ? "; the GPUs of one read each other's memory" : "");
   return direct ? "peer access: GPUs read each other's memory" : "";

@@ -72,11 +72,12 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
 }
 
 // Fills in the members, once devices have their towers and the parameter device is known.
-void place_members(Placement& placement,
-                   const std::vector<std::vector<std::vector<DeviceId>>>& members) {
+void place_members(Placement& placement, const ChosenDevices& chosen) {
   int begin = 0, all = static_cast<int>(placement.devices.size());
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    for (const auto& devices : members[rank]) {
+  for (size_t rank = 0; rank < chosen.members.size(); ++rank) {
+    auto first = static_cast<int>(placement.members.size());
+    int end = first + static_cast<int>(chosen.members[rank].size());
+    for (const auto& devices : chosen.members[rank]) {
       Member member;
       member.rank = static_cast<int>(rank);
       member.devices = {begin, begin + static_cast<int>(devices.size()), all};
@@ -88,6 +89,9 @@ void place_members(Placement& placement,
       int parameters = placement.parameter_device;
       bool has = parameters >= member.devices.begin && parameters < member.devices.end;
       member.front = has ? parameters : member.devices.begin;
+      int self = static_cast<int>(placement.members.size());
+      member.peers =
+          chosen.without_access[rank] ? PeerRange{self, self + 1} : PeerRange{first, end};
       placement.members.push_back(member);
     }
   }
@@ -193,7 +197,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
                        std::optional<int> kept_tower_threads) {
   ChosenDevices chosen = choose_devices(given, ranks);
   Placement placement;
-  placement.exchange = describe_exchange(chosen.members, given.cuda.peer);
+  placement.exchange = describe_exchange(chosen, given.cuda.peer);
   placement.rank = rank;
   placement.ranks = static_cast<int>(ranks.size());
   int count = 0;
@@ -242,7 +246,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   if (placement.updates_on_host) placement.host_lanes = host_lanes(ranks[0]);
   placement.helper_cores = helper_cores(placement, ranks[static_cast<size_t>(rank)]);
   placement.parameter_device = find_parameter_device(config, placement, ranks[0].gpus);
-  place_members(placement, chosen.members);
+  place_members(placement, chosen);
   return placement;
 }
 

@@ -16,12 +16,13 @@
 
 namespace spire {
 
-// A member: devices of one process that read each other's memory (see group_peers()). Members get
-// each other's data in messages (engine/update/exchange.h).
+// A member: a GPU with all its logical devices, or the CPU devices of a process. Members get each
+// other's data in messages (engine/update/exchange.h).
 struct Member {
   int rank = 0;       // the process
   Share devices;      // a contiguous range of Placement::devices
   TowerRange towers;  // the towers of all these devices
+  PeerRange peers;    // members whose memory it reads, itself included
   int front = 0;      // index of the device that sends and receives for all, and is updated first
 };
 

@@ -1,7 +1,9 @@
 // Hardware that each process of a run may use, and the devices that the run chooses from it.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <spire/run_config.h>
@@ -80,26 +82,24 @@ std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<Cuda
 struct ChosenDevices {
   std::vector<std::vector<DeviceId>> devices;  // per rank; the devices of a member are adjacent
   std::vector<std::vector<std::vector<DeviceId>>> members;  // members[rank][member]: its devices
+  // Per rank: two of its GPUs that do not read each other's memory; no value: all do.
+  std::vector<std::optional<std::pair<DeviceId, DeviceId>>> without_access;
   bool fell_back = false;  // CPUs stand in for missing GPUs (on_missing: cpu)
   int wanted = 0;  // number of devices that the config asks for, of all ranks; some may be missing
   std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };
 
-// Chooses by config.devices and config.on_missing, and groups by config.cuda.peer. With auto:N
-// `ranks` must have only the GPUs that were chosen (idle_gpus.h). Throws Error(device) for devices
+// Chooses by config.devices, config.on_missing and config.cuda.peer. With auto:N `ranks` must have
+// only the GPUs that were chosen (idle_gpus.h). Throws Error(device) for devices
 // that are missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed,
 // and for a UUID that is cut too short.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
-// Groups a process's devices into members: devices that read each other's memory. All CPU devices
-// form one member. A GPU joins others if all have peer access to it, else it forms a member of its
-// own. A GPU that is named several times is several logical devices, all in one member. Throws
-// Error(device) if `peer` is direct and there would be several members.
-std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
-                                               const PeerPairs& peers, CudaConfig::Peer peer);
+// Groups a process's devices into members: its CPU devices are one; a GPU is one, with all logical
+// devices on it where it is named several times.
+std::vector<std::vector<DeviceId>> members_of(const std::vector<DeviceId>& devices);
 
-// Describes how GPUs exchange data, and why; "" for CPUs.
-std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
-                              CudaConfig::Peer peer);
+// Describes how GPUs exchange data, and why; "" for CPUs and for a single GPU.
+std::string describe_exchange(const ChosenDevices& chosen, CudaConfig::Peer peer);
 
 }  // namespace spire

@@ -29,13 +29,15 @@ TEST(CommunicationModel, FourMembersByHand) {
   EXPECT_EQ(bucket_seconds(model_of(Strategy::parameter_device), 4, bytes), 2 * spread + sum);
   EXPECT_EQ(bucket_seconds(model_of(Strategy::mirrored), 4, bytes), 2 * spread + sum);
   EXPECT_EQ(bucket_seconds(model_of(Strategy::sharded), 4, bytes), spread + sum);
-  EXPECT_EQ(publish_seconds(model_of(Strategy::parameter_device), 4, bytes), 2 * spread);
+  EXPECT_EQ(publish_seconds(model_of(Strategy::parameter_device), 4, bytes),
+            3 * alpha + bytes * beta + spread_seconds(link, 3, bytes));
   EXPECT_EQ(publish_seconds(model_of(Strategy::mirrored), 4, bytes), 0);
   EXPECT_EQ(publish_seconds(model_of(Strategy::sharded), 4, bytes), spread);
 }
 
-// docs/architecture.md, "Strategies": bytes sent by a member are 8 P (R-1)/R, or 12 P (R-1)/R by
-// that of the parameter device, whose two parts of publishing wait for each other.
+// docs/architecture.md, "Strategies": bytes sent by a member are 8 P (R-1)/R. The parts of
+// publishing by a parameter device wait for each other: it sends all weights, then the others send
+// each other R-2 parts of R-1.
 TEST(CommunicationModel, BytesAreThoseOfTheStrategies) {
   for (int64_t members : {2, 3, 8}) {
     auto bytes_of = [&](Strategy strategy) {
@@ -45,7 +47,9 @@ TEST(CommunicationModel, BytesAreThoseOfTheStrategies) {
              beta;
     };
     double part = bytes * static_cast<double>(members - 1) / static_cast<double>(members);
-    EXPECT_DOUBLE_EQ(bytes_of(Strategy::parameter_device), 4 * part);
+    double others = static_cast<double>(members - 1);
+    EXPECT_DOUBLE_EQ(bytes_of(Strategy::parameter_device),
+                     2 * part + bytes + bytes * (others - 1) / others);
     EXPECT_DOUBLE_EQ(bytes_of(Strategy::mirrored), 2 * part);
     EXPECT_DOUBLE_EQ(bytes_of(Strategy::sharded), 2 * part);
   }

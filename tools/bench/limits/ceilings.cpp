@@ -59,8 +59,12 @@ class Sum {
   void connect() {
     if (members_ == 1) return;
     std::vector<ExchangeEnd> ends;
-    for (int lane = 0; lane < lanes_; ++lane) ends.push_back({lane, team_.device(lane)});
-    communicators_ = make_device_exchanges(nullptr, ends, members_);
+    std::vector<PeerRange> peers;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      ends.push_back({lane, team_.device(lane)});
+      peers.push_back({lane, lane + 1});
+    }
+    communicators_ = make_nccl_exchanges(nullptr, ends, peers);
   }
 
   Ownership ownership(Reduction order, const BucketConfig& bucket) const {
@@ -73,7 +77,7 @@ class Sum {
                   .trained = floats_};
     for (int member = 0; member < members_; ++member) {
       int first = member * lanes_per_member(), end = first + lanes_per_member();
-      who.members.push_back({{first, end, lanes_}, {first, end}});
+      who.members.push_back({{first, end, lanes_}, {first, end}, {member, member + 1}});
     }
     return who;
   }

@@ -49,9 +49,10 @@ double bucket_seconds(const CommunicationModel& model, int64_t members, double b
 }
 
 double publish_seconds(const CommunicationModel& model, int64_t members, double bytes) {
-  double spread = spread_seconds(model.link, members, bytes);
-  if (model.strategy == Strategy::mirrored) return 0;
-  return model.strategy == Strategy::sharded ? spread : 2 * spread;
+  if (model.strategy == Strategy::mirrored || members == 1) return 0;
+  if (model.strategy == Strategy::sharded) return spread_seconds(model.link, members, bytes);
+  double parts = static_cast<double>(members - 1) * model.link.alpha + bytes * model.link.beta;
+  return parts + spread_seconds(model.link, members - 1, bytes);
 }
 
 double share_seconds(const CommunicationModel& model, double bytes) {

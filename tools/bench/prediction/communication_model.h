@@ -1,5 +1,5 @@
-// Time of the exchanges of a training step between R members (processes, or GPUs without peer
-// access; engine/update/exchange.h), by the alpha-beta model: alpha seconds to start a message,
+// Time of the exchanges of a training step between R members (GPUs, or the CPUs of processes;
+// engine/update/exchange.h), by the alpha-beta model: alpha seconds to start a message,
 // beta seconds a byte, gamma seconds to add a byte. Sources of the formulas:
 //   [1] Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 //       MPICH", 2005  [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
@@ -52,7 +52,7 @@ struct CommunicationModel {
   double gamma = 0;  // seconds to add a byte to another
   RunConfig::Strategy strategy = RunConfig::Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  int64_t devices_per_member = 1;  // devices of a member read each other's memory
+  int64_t devices_per_member = 1;  // of CPUs, which read each other's memory
   bool overlaps = true;            // false: exchanges take the cores that backward runs on
 };
 
@@ -64,7 +64,8 @@ struct CommunicationModel {
 double bucket_seconds(const CommunicationModel& model, int64_t members, double bytes);
 
 // Returns the time to send new weights to all members after the update; no other work hides it:
-//   parameter_device: scatter and all-gather    mirrored: nothing    sharded: all-gather
+//   parameter_device: R - 1 parts to one member each, which all-gather them    mirrored: nothing
+//   sharded: all-gather
 double publish_seconds(const CommunicationModel& model, int64_t members, double bytes);
 
 // Returns the time in which a lane adds up its share of a bucket over the D devices of its member,
