@@ -44,17 +44,22 @@ class CudaRecording : public Recording {
 };
 
 // Non-blocking: the legacy default stream, which libraries may use, must not serialize with ours.
-cudaStream_t create_stream(int index) {
+cudaStream_t create_stream(int index, StreamPriority priority) {
   CurrentCudaDevice current(index);
   cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-             "cudaStreamCreateWithFlags");
+  int lowest = 0, highest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest),
+             "cudaDeviceGetStreamPriorityRange");
+  int number = priority == StreamPriority::high ? highest : lowest;
+  check_cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, number),
+             "cudaStreamCreateWithPriority");
   return stream;
 }
 
 class CudaStream : public Stream {
  public:
-  explicit CudaStream(int index) : Stream({DeviceKind::cuda, index}, create_stream(index)) {}
+  CudaStream(int index, StreamPriority priority)
+      : Stream({DeviceKind::cuda, index}, create_stream(index, priority)) {}
   ~CudaStream() override { cudaStreamDestroy(stream()); }
 
   void copy(void* to, const void* from, size_t bytes) override {
@@ -145,8 +150,8 @@ void enable_access(DeviceId from, DeviceId to) {
 
 }  // namespace
 
-std::unique_ptr<Stream> make_cuda_stream(int index) {
-  return std::make_unique<CudaStream>(index);
+std::unique_ptr<Stream> make_cuda_stream(int index, StreamPriority priority) {
+  return std::make_unique<CudaStream>(index, priority);
 }
 
 PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus) {

@@ -38,7 +38,7 @@ std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t) {
   refuse_cuda(index);
 }
 
-std::unique_ptr<Stream> make_cuda_stream(int index) {
+std::unique_ptr<Stream> make_cuda_stream(int index, StreamPriority) {
   refuse_cuda(index);
 }
 

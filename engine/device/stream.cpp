@@ -46,8 +46,8 @@ class HostStream : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> make_stream(DeviceId device) {
-  if (device.kind == DeviceKind::cuda) return make_cuda_stream(device.index);
+std::unique_ptr<Stream> make_stream(DeviceId device, StreamPriority priority) {
+  if (device.kind == DeviceKind::cuda) return make_cuda_stream(device.index, priority);
   return std::make_unique<HostStream>(device);
 }
 

@@ -64,8 +64,13 @@ class Stream {
   void* native_;
 };
 
-std::unique_ptr<Stream> make_stream(DeviceId device);  // throws Error(device) for an absent GPU
-std::unique_ptr<Stream> make_cuda_stream(int index);
+// high: a GPU runs its waiting blocks before those of other streams.
+enum class StreamPriority : uint8_t { normal, high };
+// Throws Error(device) for an absent GPU.
+std::unique_ptr<Stream> make_stream(DeviceId device,
+                                    StreamPriority priority = StreamPriority::normal);
+std::unique_ptr<Stream> make_cuda_stream(int index,
+                                         StreamPriority priority = StreamPriority::normal);
 
 // Makes `device` the calling thread's current device, on which it then launches kernels and makes
 // streams and handles. Does nothing for a CPU.

@@ -61,7 +61,7 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
       status_(status),
       lanes_(sums.streams().size()),
       buckets_(who.buckets.size()),
-      stream_(make_stream(memory.device())),
+      stream_(make_stream(memory.device(), StreamPriority::high)),
       gather_(who.shards_of_members(), &exchange),
       squares_(who.chunks_of_members(), &exchange, sizeof(double)),
       end_(stream_->make_event()) {
@@ -70,11 +70,7 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
     lane.stream = sums.streams()[l];
     for (size_t b = 0; b < buckets_.size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
-  // Registered memory lets NCCL send and receive without a copy.
-  for (float* node : sums_.nodes())
-    exchange_.prepare(node, static_cast<size_t>(who_.floats()) * sizeof(float));
   staging_ = memory.allocate(MemoryKind::communication, staging_bytes(who_, exchange_.rank()));
-  exchange_.prepare(staging_->data(), staging_->bytes());
   // All messages and trees are planned here, so that a step allocates nothing.
   int depth = lanes_sum_ ? 1 : sums_.depth();
   for (size_t b = 0; b < buckets_.size(); ++b) {
@@ -89,8 +85,6 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
 
 BucketExchange::~BucketExchange() {
   stop();
-  for (float* node : sums_.nodes()) exchange_.forget(node);
-  exchange_.forget(staging_->data());
 }
 
 void BucketExchange::stop() {

@@ -9,7 +9,6 @@ CrossTowerSums::CrossTowerSums(const Options& options) : options_(options) {
   for (auto& rows : rows_) {
     rows = options_.memory->allocate(
         MemoryKind::workspace, static_cast<size_t>(ranks.back().end) * row_bytes(options_.counts));
-    if (options_.exchange) options_.exchange->prepare(rows->data(), rows->bytes());
   }
   for (int64_t count : options_.counts) {
     // A member's shard is the rows of its towers, which are neighbours.
@@ -17,11 +16,6 @@ CrossTowerSums::CrossTowerSums(const Options& options) : options_(options) {
     for (TowerRange towers : ranks) shards.push_back({{towers.begin * count, towers.end * count}});
     gathers_.try_emplace(count, shards, options_.exchange, sizeof(double));
   }
-}
-
-CrossTowerSums::~CrossTowerSums() {
-  if (!options_.exchange) return;
-  for (auto& rows : rows_) options_.exchange->forget(rows->data());
 }
 
 size_t CrossTowerSums::row_bytes(const std::vector<int64_t>& counts) {

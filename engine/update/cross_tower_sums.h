@@ -28,9 +28,6 @@ class CrossTowerSums {
     Communicator* exchange = nullptr;  // null if the run has a single member
   };
   explicit CrossTowerSums(const Options& options);
-  ~CrossTowerSums();
-  CrossTowerSums(const CrossTowerSums&) = delete;
-  CrossTowerSums& operator=(const CrossTowerSums&) = delete;
   static size_t row_bytes(const std::vector<int64_t>& counts);  // bytes of the longest vector
   // Returns the bytes of device memory that it allocates.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);

@@ -37,9 +37,6 @@ class Communicator {
   virtual void meet(Stream&) {}
   virtual void all_reduce(float* values, int64_t count, Stream& stream) = 0;  // REQUIRES: no peers
 
-  virtual void prepare(void* memory, size_t bytes) = 0;  // registers memory for repeated use
-  virtual void forget(void* memory) noexcept = 0;        // call it before freeing that memory
-
   // Throws PeerLost if enqueued work cannot finish, because a rank is gone or the group was
   // interrupted; what the stream has written is then wrong. Threads that wait for a stream poll it.
   virtual void check() = 0;

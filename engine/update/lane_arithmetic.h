@@ -22,7 +22,7 @@ class LaneArithmetic {
  public:
   virtual ~LaneArithmetic() = default;
 
-  static constexpr int max_gpu_leaves = 64;
+  static constexpr int max_gpu_leaves = 1024;  // members without peers, at least
   static constexpr int max_depth = 16;  // of trees on a GPU and in sum_rows(): up to 65535 towers
 
   virtual void add(float* into, const float* from, FloatRange range) = 0;  // into[i] += from[i]

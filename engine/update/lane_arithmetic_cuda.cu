@@ -9,11 +9,14 @@ constexpr int threads = 256;
 constexpr int pack = pack_width<float>;
 constexpr int max_depth = LaneArithmetic::max_depth;
 
-// A tree in the form of a kernel argument.
+// A tree in the form of a kernel argument, which may have 32 KiB; most trees fit in the small form.
+template <int leaves>
 struct Terms {
-  TreeSum::Term at[LaneArithmetic::max_gpu_leaves];
+  TreeSum::Term at[leaves];
   int count = 0;
 };
+constexpr int few_leaves = 64, many_leaves = LaneArithmetic::max_gpu_leaves;
+static_assert(sizeof(Terms<many_leaves>) < 32000);
 
 bool takes_packs(const float* memory) {
   return reinterpret_cast<uintptr_t>(memory) % (pack * sizeof(float)) == 0;
@@ -79,9 +82,9 @@ __device__ inline Pack<float, N> load_once(const float* from) {
 }
 
 // Floats [begin, begin + n) of the tree, N a thread.
-template <int N, int depth>
+template <int leaves, int N, int depth>
 __global__ void __launch_bounds__(threads)
-    sum_kernel(const __grid_constant__ Terms terms, int64_t begin, int64_t n, float* out) {
+    sum_kernel(const __grid_constant__ Terms<leaves> terms, int64_t begin, int64_t n, float* out) {
   int64_t first = (int64_t{blockIdx.x} * threads + threadIdx.x) * N;
   if (first + N > n) return;
   first += begin;
@@ -97,10 +100,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Chooses the kernel by depth: shallow trees, which are the common ones, need few registers.
-template <int N>
+template <int leaves, int N>
 auto sum_kernel_for(int depth) {
-  if (depth <= 4) return sum_kernel<N, 4>;
-  return depth <= 8 ? sum_kernel<N, 8> : sum_kernel<N, max_depth>;
+  if (depth <= 4) return sum_kernel<leaves, N, 4>;
+  return depth <= 8 ? sum_kernel<leaves, N, 8> : sum_kernel<leaves, N, max_depth>;
 }
 
 // A block a chunk. Which thread squares what, and so the order, is a matter of the place in the
@@ -150,16 +153,11 @@ class CudaArithmetic : public LaneArithmetic {
   }
 
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
-    Terms terms = terms_of(tree);
-    if (terms.count == 1 && terms.at[0].data - terms.at[0].first == out) return;
-    bool packs = takes_packs(out + range.begin);
-    for (const TreeSum::Term& term : tree.terms())
-      packs &= takes_packs(term.data + (range.begin - term.first));
-    in_packs(range, packs, [&](auto width, FloatRange part) {
-      constexpr int N = decltype(width)::value;
-      launch(sum_kernel_for<N>(tree.depth()), blocks_for(part.size(), N * threads), threads,
-             stream_, terms, part.begin, part.size(), out);
-    });
+    expect_gpu_tree(tree);
+    if (tree.terms().size() <= few_leaves)
+      sum_terms<few_leaves>(tree, range, out);
+    else
+      sum_terms<many_leaves>(tree, range, out);
   }
 
   void square(const float* values, FloatRange range, double* squares) override {
@@ -173,11 +171,19 @@ class CudaArithmetic : public LaneArithmetic {
   }
 
  private:
-  static Terms terms_of(const TreeSum& tree) {
-    expect_gpu_tree(tree);
-    Terms terms;
+  template <int leaves>
+  void sum_terms(const TreeSum& tree, FloatRange range, float* out) {
+    Terms<leaves> terms;
     for (const TreeSum::Term& term : tree.terms()) terms.at[terms.count++] = term;
-    return terms;
+    if (terms.count == 1 && terms.at[0].data - terms.at[0].first == out) return;
+    bool packs = takes_packs(out + range.begin);
+    for (const TreeSum::Term& term : tree.terms())
+      packs &= takes_packs(term.data + (range.begin - term.first));
+    in_packs(range, packs, [&](auto width, FloatRange part) {
+      constexpr int N = decltype(width)::value;
+      launch(sum_kernel_for<leaves, N>(tree.depth()), blocks_for(part.size(), N * threads), threads,
+             stream_, terms, part.begin, part.size(), out);
+    });
   }
 
   // body(width, part) with parts of the range: packs of floats as far as they go, then single ones.
@@ -200,7 +206,8 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void* strea
   CurrentCudaDevice current(index);
   load_kernels(add_kernel<pack>, add_kernel<1>, square_kernel, sum_rows_kernel);
   for (int depth : {4, 8, max_depth})
-    load_kernels(sum_kernel_for<pack>(depth), sum_kernel_for<1>(depth));
+    load_kernels(sum_kernel_for<few_leaves, pack>(depth), sum_kernel_for<few_leaves, 1>(depth),
+                 sum_kernel_for<many_leaves, pack>(depth), sum_kernel_for<many_leaves, 1>(depth));
   return std::make_unique<CudaArithmetic>(stream);
 }
 

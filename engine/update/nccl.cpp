@@ -2,9 +2,8 @@
 // is used on a thread of its own, so that no call waits for a later call of the same thread. They
 // are non-blocking: a call that returns ncclInProgress is polled until it ends or the ProcessGroup
 // is interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls", "Point-to-point
-// communication", "User Buffer Registration".)
+// communication".)
 #include <cstring>
-#include <map>
 #include <mutex>
 
 #include <spire/error.h>
@@ -51,12 +50,9 @@ class NcclCommunicator {
   ncclResult_t begin(const ncclUniqueId& id, int size);
   void finish(ncclResult_t code, const char* call);
 
-  void check();  // as Communicator::check(); likewise abort(), prepare() and forget()
+  void check();  // as Communicator::check(); likewise abort()
   void abort() noexcept;
   void destroy() noexcept;  // call it after ncclCommFinalize
-
-  void prepare(void* memory, size_t bytes);
-  void forget(void* memory) noexcept;
 
  private:
   void expect_usable() const;
@@ -68,7 +64,6 @@ class NcclCommunicator {
   std::mutex mutex_;           // guards the members below; not locked while NCCL is polled
   ncclComm_t comm_ = nullptr;  // null before begin(), and after an abort
   std::string lost_;           // why connections were lost; empty if they were not
-  std::map<void*, void*> registrations_;  // memory -> NCCL's handle
 };
 
 class NcclCommunicators {
@@ -150,23 +145,6 @@ void NcclCommunicator::check() {
   if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
 }
 
-// Memory that cannot be registered works, too: NCCL stages it.
-void NcclCommunicator::prepare(void* memory, size_t bytes) {
-  std::lock_guard lock(mutex_);
-  expect_usable();
-  void* registration = nullptr;
-  if (bytes > 0 && nccl().register_memory(comm_, memory, bytes, &registration) == ncclSuccess)
-    registrations_[memory] = registration;
-}
-
-void NcclCommunicator::forget(void* memory) noexcept {
-  std::lock_guard lock(mutex_);
-  auto found = registrations_.find(memory);
-  if (found == registrations_.end()) return;
-  if (comm_) nccl().forget_memory(comm_, found->second);
-  registrations_.erase(found);
-}
-
 NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const ExchangeEnd> ends,
                                      int size) {
   for (const ExchangeEnd& end : ends)
@@ -177,7 +155,13 @@ NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const Exchan
   } catch (const PeerLost& lost) {
     abort();
     if (group && group->interrupted()) throw;
-    fail(Category::device, "{}; set NCCL_DEBUG=INFO in the environment for details", lost.what());
+    std::string_view words = lost.what();
+    if (words.find("Duplicate GPU") != words.npos)
+      fail(Category::device,
+           "{}; NCCL takes each GPU once: give each process GPUs of its own, also where a GPU is "
+           "cut into MIG slices, or let one process have it (devices: [cuda:0, cuda:0])",
+           words);
+    fail(Category::device, "{}; set NCCL_DEBUG=INFO in the environment for details", words);
   } catch (...) {
     abort();
     throw;
@@ -231,8 +215,6 @@ class NcclExchange final : public Communicator {
   void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                 Stream& stream) override;
   void all_reduce(float* values, int64_t count, Stream& stream) override;
-  void prepare(void* memory, size_t bytes) override { communicator_.prepare(memory, bytes); }
-  void forget(void* memory) noexcept override { communicator_.forget(memory); }
   void check() override { communicator_.check(); }
   void abort() noexcept override { communicators_->abort(); }
 

@@ -16,8 +16,6 @@ NcclCalls find_nccl_calls() {
   calls.async_error = library.need("ncclCommGetAsyncError");
   calls.error_string = library.need("ncclGetErrorString");
   calls.last_error = library.need("ncclGetLastError");
-  calls.register_memory = library.need("ncclCommRegister");
-  calls.forget_memory = library.need("ncclCommDeregister");
   calls.group_start = library.need("ncclGroupStart");
   calls.group_end = library.need("ncclGroupEnd");
   calls.send = library.need("ncclSend");

@@ -13,8 +13,6 @@ struct NcclCalls {
   decltype(&ncclCommGetAsyncError) async_error;
   decltype(&ncclGetErrorString) error_string;
   decltype(&ncclGetLastError) last_error;
-  decltype(&ncclCommRegister) register_memory;
-  decltype(&ncclCommDeregister) forget_memory;
   decltype(&ncclGroupStart) group_start;
   decltype(&ncclGroupEnd) group_end;
   decltype(&ncclSend) send;

@@ -58,12 +58,6 @@ class PeerExchange final : public Communicator {
     require(false, "an all-reduce of member {}, which has peers", rank_);
   }
 
-  void prepare(void* memory, size_t bytes) override {
-    if (others_) others_->prepare(memory, bytes);
-  }
-  void forget(void* memory) noexcept override {
-    if (others_) others_->forget(memory);
-  }
   void check() override {
     if (desks_->aborted) lose();
     if (others_) others_->check();

@@ -79,6 +79,9 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+// Priorities change nothing here.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);  // waits here; on a device it may not
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);

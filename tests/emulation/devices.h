@@ -6,7 +6,7 @@
 
 namespace spire::emulation {
 
-constexpr int max_devices = 16;
+constexpr int max_devices = 128;
 
 // The number of devices: 2 at first, or EMULATED_GPUS of the environment; of these only the devices
 // that CUDA_VISIBLE_DEVICES names, in its order. Without EMULATED_GPUS it only counts if it names

@@ -59,7 +59,6 @@ struct EmulatedComm {
   std::atomic<ncclResult_t> error{ncclInProgress};
   std::atomic<bool> aborted{false};
   std::string words;  // of the error
-  int registrations = 0;
   std::thread setup{};
 };
 
@@ -96,9 +95,13 @@ bool is_native(const Machine& machine, const EmulatedComm& comm, const void* dat
   return region.side == Side::device && region.device == comm.device;
 }
 
+bool is_peer(const EmulatedComm& comm, int peer) {
+  return peer >= 0 && peer < comm.size && peer != comm.rank;
+}
+
 ncclResult_t check(const Machine& machine, const Comm& comm, const void* data, size_t bytes,
-                   int peer, const Stream& stream) {
-  if (!comm || peer < 0 || peer >= comm->size || peer == comm->rank) return ncclInvalidArgument;
+                   const Stream& stream) {
+  if (!comm) return ncclInvalidArgument;
   if (stream->device != comm->device || stream->branch.capture) return ncclInvalidUsage;
   return is_native(machine, *comm, data, bytes) ? ncclSuccess : ncclInvalidArgument;
 }
@@ -128,7 +131,8 @@ ncclResult_t add(const void* data, size_t count, ncclDataType_t type, int peer, 
   Comm comm;
   cudaError_t code = call([&](Machine& machine) {
     comm = find(handle);
-    result = check(machine, comm, data, bytes, peer, machine.find(stream));
+    result = check(machine, comm, data, bytes, machine.find(stream));
+    if (comm && !is_peer(*comm, peer)) result = ncclInvalidArgument;
   });
   if (code != cudaSuccess) result = ncclUnhandledCudaError;
   if (result == ncclSuccess) {
@@ -197,7 +201,7 @@ ncclResult_t release(ncclComm_t handle, bool abort) {
   if (!comm) return ncclInvalidArgument;
   comm->aborted = abort;
   end_setup(comm);
-  return !abort && comm->registrations > 0 ? ncclInvalidUsage : ncclSuccess;
+  return ncclSuccess;
 }
 
 }  // namespace
@@ -214,8 +218,6 @@ const NcclCalls& nccl() {
       .async_error = ncclCommGetAsyncError,
       .error_string = ncclGetErrorString,
       .last_error = ncclGetLastError,
-      .register_memory = ncclCommRegister,
-      .forget_memory = ncclCommDeregister,
       .group_start = ncclGroupStart,
       .group_end = ncclGroupEnd,
       .send = ncclSend,
@@ -287,20 +289,6 @@ const char* ncclGetLastError(ncclComm_t comm) {
   return comm ? comm->words.c_str() : "";
 }
 
-ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, size_t bytes, void** handle) {
-  bool fits = false;
-  call([&](Machine& machine) { fits = is_native(machine, *comm, memory, bytes); });
-  if (!fits) return ncclInvalidArgument;
-  ++comm->registrations;
-  *handle = memory;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommDeregister(ncclComm_t comm, void*) {
-  --comm->registrations;
-  return ncclSuccess;
-}
-
 ncclResult_t ncclGroupStart() {
   ++group.depth;
   return ncclSuccess;
@@ -342,8 +330,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   cudaError_t code = call([&](Machine& machine) {
     Comm comm = find(handle);
     const Stream& on = machine.find(stream);
-    int peer = comm && comm->rank == 0 ? 1 : 0;
-    result = check(machine, comm, to, count * sizeof(float), peer, on);
+    result = check(machine, comm, to, count * sizeof(float), on);
     if (result != ncclSuccess) return;
     auto reduce = std::make_shared<AllReduce>(comm, static_cast<const float*>(from),
                                               static_cast<float*>(to), count);

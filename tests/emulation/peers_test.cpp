@@ -1,5 +1,7 @@
 // Tests of several GPUs: one hash whether they read each other's memory or NCCL joins them, evenly
 // shared traffic, and an error for memory that a device cannot reach.
+#include <numeric>
+
 #include <gmock/gmock.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
@@ -111,6 +113,25 @@ TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
                     r.model.batch_norm = ModelConfig::BatchNorm::sync;
                   }),
                   2, {test_machines[1], test_machines[4], test_machines[7], test_machines[9]});
+}
+
+// A sum over all of them has more terms than the small form of its kernel takes.
+TEST_F(EmulationPeers, OneHashOn128Gpus) {
+  SmallRun run = small_run([](SmallRun& r) {
+    r.towers = 128;
+    r.batch_size = 1;
+    r.samples = 130;
+    r.model.hidden = {8};
+  });
+  uint64_t expected = hash_after(run, 2);
+  std::vector<int> all(128);
+  std::iota(all.begin(), all.end(), 0);
+  set_machine(128, {all});
+  run.devices = {"cuda"};
+  for (const char* strategy : {"parameter_device", "sharded"}) {
+    run.strategy = strategy;
+    EXPECT_EQ(hash_after(run, 2), expected) << strategy;
+  }
 }
 
 // The parameter device is not the first of its process, so other memory is exchanged. Updates on

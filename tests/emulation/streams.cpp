@@ -73,6 +73,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   });
 }
 
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = 0;
+  *highest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return call([&](Machine& machine) {
     refuse_if(!handle, cudaErrorInvalidResourceHandle);

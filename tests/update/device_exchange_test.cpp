@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engine/update/exchange.h"
+#include "tests/base/message_of.h"
 #include "tests/device/every_device.h"
 #include "tests/process/ranks.h"
 #include "tests/train/device_kinds.h"
@@ -57,7 +58,6 @@ TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
   on_two([](Rank& self) {
     OnDevice<float> mine(self.device, Floats(count)), theirs(self.device, Floats(2 * count));
     OnDevice<float> source(self.device, values_of_rank(self.rank));
-    self.exchange->prepare(mine.data(), count * sizeof(float));
     int peer = 1 - self.rank;
     constexpr size_t bytes = count * sizeof(float);
     for (int round = 0; round < 3; ++round) {
@@ -76,7 +76,6 @@ TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
     EXPECT_EQ(Floats(got.begin(), got.begin() + count), expected);
     EXPECT_EQ(got[count], expected[1]);
     EXPECT_EQ(got[count + 1], expected[2]);
-    self.exchange->forget(mine.data());
     self.exchange->check();
   });
 }
@@ -183,13 +182,47 @@ TEST_P(GpuExchanges, RefuseOneGpuForTwoRanks) {
   auto groups = threads_groups(2);
   run_ranks(2, [&](int rank) {
     ProcessGroup& group = *groups[static_cast<size_t>(rank)];
-    EXPECT_THROW(make_device_exchange(group, {DeviceKind::cuda, 0}), Error);
+    std::string text = message_of(Category::device, [&] {
+      make_device_exchange(group, {DeviceKind::cuda, 0});
+    });
+    EXPECT_NE(text.find("NCCL takes each GPU once"), text.npos) << text;
     for (auto& other : groups) other->interrupt();  // as the watchdog does
   });
 }
 
+// What one GPU can show of NCCL: it is found, connects, computes, closes or aborts, and starts
+// anew.
+class NcclAlone : public OnEachKind {
+ protected:
+  void SetUp() override {
+    OnEachKind::SetUp();
+    if (!on_gpu()) GTEST_SKIP() << "NCCL is for GPUs";
+  }
+};
+
+TEST_P(NcclAlone, ConnectsAndEndsAnyNumberOfTimes) {
+  const DeviceId gpu{DeviceKind::cuda, 0};
+  make_current(gpu);
+  auto stream = make_stream(gpu);
+  for (bool aborts : {false, true, false}) {
+    ExchangeEnd end{0, gpu};
+    auto exchange = std::move(make_nccl_exchanges(nullptr, {&end, 1}, {{0, 1}}).front());
+    EXPECT_EQ(exchange->size(), 1);
+    OnDevice<float> values(gpu, values_of_rank(3));
+    exchange->all_reduce(values.data(), count, *stream);
+    exchange->exchange({}, {}, *stream);
+    stream->synchronize();
+    EXPECT_EQ(values.values(), values_of_rank(3));
+    exchange->check();
+    if (!aborts) continue;
+    exchange->abort();
+    EXPECT_THROW(exchange->check(), PeerLost);
+  }
+}
+
 SPIRE_TEST_ON_EACH_KIND(Exchanges);
 SPIRE_TEST_ON_EACH_KIND(GpuExchanges);
+SPIRE_TEST_ON_EACH_KIND(NcclAlone);
 
 }  // namespace
 }  // namespace spire

@@ -146,8 +146,10 @@ TEST_P(LaneArithmeticTest, TheSumMayOverwriteTheFirstLeaf) {
   }
 }
 
+// Also of more leaves than most runs have: members without peers, each a leaf.
 TEST_P(LaneArithmeticTest, SumsUpToTheMaximumOfLeaves) {
   OnDevice<float> leaf(GetParam(), {1.0f, 2.0f}), out(GetParam(), {0.0f, 0.0f});
+  constexpr int most = LaneArithmetic::max_gpu_leaves;
   auto sum_of = [&](int count) {
     std::vector<TreeSum::Leaf> leaves;
     for (int i = 0; i < count; ++i) leaves.push_back({{i, i + 1}, leaf.data()});
@@ -155,11 +157,14 @@ TEST_P(LaneArithmeticTest, SumsUpToTheMaximumOfLeaves) {
     stream().synchronize();
     return out.values();
   };
-  EXPECT_EQ(sum_of(64), (std::vector<float>{64, 128}));
+  for (int count : {64, 65, 128, most}) {
+    auto sum = static_cast<float>(count);
+    EXPECT_EQ(sum_of(count), (std::vector<float>{sum, 2 * sum}));
+  }
   if (on_gpu())
-    EXPECT_THROW(sum_of(65), Error);
+    EXPECT_THROW(sum_of(most + 1), Error);
   else
-    EXPECT_EQ(sum_of(65), (std::vector<float>{65, 130}));
+    EXPECT_EQ(sum_of(most + 1), (std::vector<float>{most + 1, 2 * most + 2}));
 }
 
 TEST_P(LaneArithmeticTest, SquaresOfChunks) {
