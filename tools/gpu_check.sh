@@ -164,6 +164,9 @@ model_words() {  # model -> words
     resnet50) words=('model={name: resnet, variant: imagenet, depth: 50}' "$(images 224 1000)" optimizer.lr=0.05 data.workers=8) ;;
     gpt2) words=('model={name: gpt, size: gpt2, dropout: 0}' 'optimizer={name: adamw, lr: 3.0e-4, weight_decay: 0.1}'
       'data={name: synthetic, synthetic: {kind: tokens, shape: [1024], classes: 50257, samples: 4096, test_samples: 16}}') ;;
+    llama) words=('model={name: llama, blocks: 12, width: 768, heads: 12, mlp_width: 2048, tied_head: true}'
+      'optimizer={name: adamw, lr: 3.0e-4, weight_decay: 0.1}'
+      'data={name: synthetic, synthetic: {kind: tokens, shape: [1024], classes: 32000, samples: 4096, test_samples: 16}}') ;;
   esac
 }
 
@@ -337,15 +340,16 @@ run_watched() {
   return $judge
 }
 
-# FLOPs of a sample, forward and backward: 6 x multiply-adds; of a row of GPT-2, 1024 x (6 N + 6 L C T), as llm.c counts.
-declare -A flops=([resnet20]=2.45e8 [resnet50]=2.454e10 [gpt2]=8.226e11) batch=([resnet20]=512 [resnet50]=256 [gpt2]=16)
-declare -A steps=([resnet20]=400 [resnet50]=60 [gpt2]=60) speed=()
+# FLOPs of a sample, forward and backward: 6 x multiply-adds; of a row of tokens, 1024 x (6 N + 6 L C T), as llm.c counts.
+declare -A flops=([resnet20]=2.45e8 [resnet50]=2.454e10 [gpt2]=8.226e11 [llama]=7.309e11)
+declare -A batch=([resnet20]=512 [resnet50]=256 [gpt2]=16 [llama]=16)
+declare -A steps=([resnet20]=400 [resnet50]=60 [gpt2]=60 [llama]=60) speed=()
 
 # speed, share of the peak, memory, and seconds from the start until the first step is done
 figure() {  # model samples_per_s
   local first unit=samples/s factor=1
   first=$(awk -v start="$started" '/ step 1([\/ ]|$)/ { printf "%.1f s", $1 - start; exit }' "$err")
-  [ "$1" != gpt2 ] || { unit=tokens/s factor=1024; }
+  [[ $1 != gpt2 && $1 != llama ]] || { unit=tokens/s factor=1024; }
   awk -v s="$2" -v f="${flops[$1]}" -v p="$(peak_of "$name")" -v factor="$factor" -v unit="$unit" -v used="$used" -v first="${first:-?}" \
     'BEGIN { printf "%.0f %s, MFU %s, memory %s MiB, first step after %s", s * factor, unit,
       p ? sprintf("%.1f %%", s * f / p / 1e10) : "?", used, first }'
@@ -391,7 +395,7 @@ has_pytorch() {
   [ "$pytorch" != none ] || { row SKIP 0 "$1" "no PyTorch with a GPU in $python"; return 1; }
 }
 
-runs_to_time=('resnet50 bf16' 'gpt2 bf16' 'resnet20 bf16' 'resnet50 fp16')
+runs_to_time=('resnet50 bf16' 'gpt2 bf16' 'llama bf16' 'resnet20 bf16' 'resnet50 fp16')
 timings() {
   hint="the run's error there; where PyTorch's run failed, whether it fits the driver; nvidia-smi: who else uses the GPU"
   local model precision

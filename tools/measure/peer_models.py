@@ -170,6 +170,57 @@ def gpt2(context=1024):
     return Gpt(vocabulary=50304, context=context, width=768, heads=12, blocks=12)
 
 
+class LlamaBlock(nn.Module):
+    """RMS norm, causal attention with rotary positions, RMS norm, SwiGLU; each pair around a shortcut; no biases."""
+
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        self.qkv, self.project = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.gate_up, self.down = nn.Linear(width, 2 * hidden, bias=False), nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x, cos, sin):
+        rows, length, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(rotated(q, cos, sin), rotated(k, cos, sin), v, is_causal=True)
+        x = x + self.project(y.transpose(1, 2).reshape(rows, length, width))
+        gate, up = self.gate_up(self.norm2(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+
+def rotated(x, cos, sin):
+    """Queries or keys (rows, heads, length, columns), each pair (i, i + columns / 2) turned by its position's angle."""
+    left, right = x.chunk(2, dim=-1)
+    return (x * cos + torch.cat((-right, left), dim=-1) * sin).to(x.dtype)
+
+
+class Llama(nn.Module):
+    """Llama's architecture, its head sharing its weights with the table of tokens: 109 529 856 parameters."""
+
+    def __init__(self, vocabulary=32000, context=1024, width=768, heads=12, blocks=12, hidden=2048):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.blocks = nn.ModuleList(LlamaBlock(width, heads, hidden) for _ in range(blocks))
+        self.norm = nn.RMSNorm(width, eps=1e-5)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+        for layer in self.modules():
+            if isinstance(layer, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(layer.weight, std=0.02)
+        self.head.weight = self.tokens.weight
+        columns = width // heads
+        angles = torch.arange(context)[:, None] / 10000 ** (torch.arange(0, columns, 2) / columns)
+        angles = torch.cat((angles, angles), dim=-1)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin)
+        return self.head(self.norm(x))
+
+
 ON_FASHION_MNIST = {"mlp": Mlp, "cnn": Cnn, "resnet20": ResNet20}  # as their recorded losses are
 MODELS = {
     "mlp": Mlp,

@@ -11,13 +11,14 @@ import sys
 import time
 
 import torch
-from peer_models import MODELS
+from peer_models import MODELS, Llama
 from torch.nn import functional as F
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 BATCHES = 4  # that the steps cycle over
 SHAPES = {"resnet20": (3, 32, 32), "resnet50": (3, 224, 224)}
-CLASSES = {"resnet20": 10, "resnet50": 1000, "gpt2": 50257}
+CLASSES = {"resnet20": 10, "resnet50": 1000, "gpt2": 50257, "llama": 32000}
+LANGUAGE_MODELS = ("gpt2", "llama")  # on rows of 1024 tokens
 
 
 def parse_arguments():
@@ -37,7 +38,7 @@ def make_batches(arguments, device):
     """[(inputs, labels)]; images as channels_last, tokens with the next one as their label."""
     batches, classes = [], CLASSES[arguments.model]
     for _ in range(BATCHES):
-        if arguments.model == "gpt2":
+        if arguments.model in LANGUAGE_MODELS:
             row = torch.randint(classes, (arguments.batch, 1025), device=device)
             batches.append((row[:, :-1].contiguous(), row[:, 1:].contiguous()))
             continue
@@ -49,9 +50,9 @@ def make_batches(arguments, device):
 
 def build(arguments, device):
     """(the model as it is called, its optimizer)"""
-    model = MODELS[arguments.model]().to(device).train()
+    model = {**MODELS, "llama": Llama}[arguments.model]().to(device).train()
     fused = device.type == "cuda"
-    if arguments.model == "gpt2":
+    if arguments.model in LANGUAGE_MODELS:
         optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1, fused=fused)
     else:
         model = model.to(memory_format=torch.channels_last)
