@@ -1,10 +1,10 @@
 // Tests exchanges between the memories of devices; each rank is a thread with its own device.
 #include <atomic>
 #include <numeric>
+#include <string_view>
 #include <thread>
 
 #include "engine/update/exchange.h"
-#include "tests/base/message_of.h"
 #include "tests/device/every_device.h"
 #include "tests/process/ranks.h"
 #include "tests/train/device_kinds.h"
@@ -178,16 +178,22 @@ TEST_P(GpuExchanges, ARankThatAbortsReleasesItsOwnStream) {
   });
 }
 
+// One rank or both say why; the other may only see that it was interrupted, as the watchdog does.
 TEST_P(GpuExchanges, RefuseOneGpuForTwoRanks) {
   auto groups = threads_groups(2);
+  std::atomic<int> refused{0};
   run_ranks(2, [&](int rank) {
     ProcessGroup& group = *groups[static_cast<size_t>(rank)];
-    std::string text = message_of(Category::device, [&] {
+    try {
       make_device_exchange(group, {DeviceKind::cuda, 0});
-    });
-    EXPECT_NE(text.find("NCCL takes each GPU once"), text.npos) << text;
-    for (auto& other : groups) other->interrupt();  // as the watchdog does
+      ADD_FAILURE() << "rank " << rank << " has a communicator";
+    } catch (const Error& error) {
+      refused +=
+          std::string_view(error.what()).find("NCCL takes each GPU once") != std::string::npos;
+    }
+    for (auto& other : groups) other->interrupt();
   });
+  EXPECT_GE(refused.load(), 1);
 }
 
 // What one GPU can show of NCCL: it is found, connects, computes, closes or aborts, and starts
