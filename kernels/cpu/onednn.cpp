@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include <fmt/ranges.h>
 #include <omp.h>
@@ -178,18 +179,8 @@ std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
 // unit.
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine,
                 bool rounds) {
-  if (rounds) {
-    auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
-    auto pack = [reorder, size = wanted.get_size() / sizeof(float)](
-                    const float* from, void* to, int64_t first, int64_t last, void*) {
-      if (first == last) return;
-      reorder->run(from, to);
-      auto* values = static_cast<float*>(to);
-      for (size_t i = 0; i < size; ++i) values[i] = static_cast<float>(bfloat16(values[i]));
-    };
-    return {input, "bf16 in " + form_of(wanted), wanted.get_size(), 1, pack, 0};
-  }
-  if (auto tiles = tiles_of(plain, wanted)) {
+  auto tiles = tiles_of(plain, wanted);
+  if (tiles && !rounds) {
     auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
       pack_tiles(tiles, from, to, first * tiles.rows, last * tiles.rows);
     };
@@ -197,10 +188,14 @@ Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::en
             pack,  tiles->rows * tiles->k};
   }
   auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
-  auto pack = [reorder](const float* from, void* to, int64_t first, int64_t last, void*) {
-    if (first < last) reorder->run(from, to);
+  size_t rounded = rounds ? wanted.get_size() / sizeof(float) : 0;
+  auto pack = [reorder, rounded](const float* from, void* to, int64_t first, int64_t last, void*) {
+    if (first == last) return;
+    reorder->run(from, to);
+    std::span values(static_cast<float*>(to), rounded);
+    for (float& value : values) value = static_cast<float>(bfloat16(value));
   };
-  return {input, form_of(wanted), wanted.get_size(), 1, pack, 0};
+  return {input, (rounds ? "bf16 in " : "") + form_of(wanted), wanted.get_size(), 1, pack, 0};
 }
 
 PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)
