@@ -164,6 +164,7 @@ void CoreTurns::end() {
 
 void CoreTurns::run(int count) {
   omp_set_dynamic(0);
+  std::atomic<int> order{0};  // shown to ThreadSanitizer, as in kernels/cpu/parallel.h
 #pragma omp parallel num_threads(count)
   {
 #pragma omp master
@@ -172,7 +173,9 @@ void CoreTurns::run(int count) {
       started_.notify_all();
     }
     hold(static_cast<size_t>(omp_get_thread_num()));
+    order.fetch_add(1, std::memory_order_release);
   }
+  order.load(std::memory_order_acquire);
 }
 
 // end_ is set before changes_ grows, so whoever has seen the newest change sees it.
