@@ -22,6 +22,7 @@ shift
 repository=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 
 if [ ! -x "$root/bin/bash" ]; then
+  command -v debootstrap >/dev/null || { echo "bare_machine_test: debootstrap is missing: apt-get install debootstrap" >&2; exit 3; }
   mkdir -p "$root"
   debootstrap --variant=minbase bookworm "$root"
 fi

@@ -115,7 +115,6 @@ make_packages() {  # kind: into $packages
 }
 
 bare() {  # kind: a bare root for it, with the packages
-  [ -x "$root/bare/bin/bash" ] || tools/bare_machine_test.sh "$root/bare" true
   rm -rf "${root:?}/$1"
   cp -a "$root/bare" "$root/$1"
   mkdir "$root/$1/packages"
@@ -164,6 +163,7 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=${packages:-$PWD/build/packages}
 mkdir -p "$packages"
+[ -x "$root/bare/bin/bash" ] || tools/bare_machine_test.sh "$root/bare" true
 for kind in ${kinds//,/ }; do
   try "$kind"
 done
