@@ -100,7 +100,7 @@ bool on_gpus(const Placement& placement) {
 // GPUs of this host that NCCL connects; 0 if all of the run's read each other's memory.
 int gpus_by_nccl(const RunSetup& setup) {
   const Placement& placement = setup.placement;
-  if (placement.members[0].peers.size() == std::ssize(placement.members)) return 0;
+  if (placement.all_are_peers()) return 0;
   std::string host = setup.ranks.host_of(setup.ranks.rank());
   std::set<std::pair<int, int>> gpus;  // rank, index
   for (const PlacedDevice& device : placement.devices)

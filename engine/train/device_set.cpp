@@ -116,7 +116,7 @@ LanePosition DeviceSet::lane_position(int lane) const {
 // Where others send messages the communicator is asked meanwhile: if a member is lost, the stream
 // never reaches the event.
 void DeviceSet::await(int lane, const Event& event) {
-  if (all_are_peers()) return stream(lane).await(event);
+  if (placement_.all_are_peers()) return stream(lane).await(event);
   Communicator& communicator = *member_of_lane(lane).communicator;
   for (Backoff backoff; !stream(lane).reached(event); backoff.pause()) communicator.check();
 }

@@ -78,8 +78,6 @@ class DeviceSet {
 
   std::vector<LocalMember>& members() { return members_; }
   int member_count() const { return static_cast<int>(placement_.members.size()); }  // all ranks'
-  // Whether all members read each other's memory, or there is only one: none waits for messages.
-  bool all_are_peers() const { return placement_.members[0].peers.size() == member_count(); }
   const Member& placed(const LocalMember& member) const {
     return placement_.members[static_cast<size_t>(member.index)];
   }

@@ -155,7 +155,8 @@ void GradientStage::begin_step(const Batch& batch) {
 // Loading". Nothing else that a step does for the first time, such as the launch of a graph, is
 // known to wait.)
 bool GradientStage::loads_kernels(const Batch& batch) {
-  if (!devices_.on_gpus() || devices_.all_are_peers() || members_.size() == 1) return false;
+  if (!devices_.on_gpus() || devices_.placement().all_are_peers() || members_.size() == 1)
+    return false;
   bool inspected = contexts_.front().observer;  // it does not update the weights
   return inspected || seen_batches_.insert(batch.valid).second;
 }

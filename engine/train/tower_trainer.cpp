@@ -238,7 +238,7 @@ void TowerTrainer::await_step(int lane, const StepMetrics& metrics) {
   if (devices_->stream(lane).device().kind == DeviceKind::cpu) return;
   devices_->status().enter(lane, Phase::device);
   devices_->await(lane, *metrics.towers_done[static_cast<size_t>(lane)]);
-  if (!devices_->all_are_peers()) devices_->status().enter(lane, Phase::waiting);
+  if (!placement_.all_are_peers()) devices_->status().enter(lane, Phase::waiting);
   devices_->await(lane, *metrics.step_done[static_cast<size_t>(lane)]);
   devices_->status().enter(lane, Phase::idle);
 }

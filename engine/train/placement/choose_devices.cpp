@@ -224,6 +224,17 @@ bool reach_each_other(const PeerPairs& peers, DeviceId a, DeviceId b) {
   return a == b || std::find(peers.begin(), peers.end(), pair) != peers.end();
 }
 
+std::vector<Devices> members_of(const Devices& devices) {
+  if (devices[0].kind == DeviceKind::cpu) return {devices};  // one memory, the host's
+  std::vector<Devices> members;
+  for (DeviceId device : devices) {
+    auto member = std::ranges::find(members, device, [](const Devices& one) { return one[0]; });
+    if (member == members.end()) member = members.insert(member, Devices{});
+    member->push_back(device);
+  }
+  return members;
+}
+
 // See ChosenDevices::without_access. With cuda.peer: nccl none reads another's memory.
 std::optional<std::pair<DeviceId, DeviceId>> pair_without_access(
     const std::vector<Devices>& members, const PeerPairs& peers, CudaConfig::Peer peer) {
@@ -268,17 +279,6 @@ ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHard
       devices.insert(devices.end(), member.begin(), member.end());
   }
   return chosen;
-}
-
-std::vector<Devices> members_of(const Devices& devices) {
-  if (devices[0].kind == DeviceKind::cpu) return {devices};  // one memory, the host's
-  std::vector<Devices> members;
-  for (DeviceId device : devices) {
-    auto member = std::ranges::find(members, device, [](const Devices& one) { return one[0]; });
-    if (member == members.end()) member = members.insert(member, Devices{});
-    member->push_back(device);
-  }
-  return members;
 }
 
 std::string describe_exchange(const ChosenDevices& chosen, CudaConfig::Peer peer) {

@@ -63,6 +63,8 @@ struct Placement {
   std::string note;        // what `auto` chose and why; empty if the config names all devices
   std::string exchange;    // how GPUs exchange data, and why; empty for CPUs
 
+  // Whether all members read each other's memory, or there is only one: none waits for messages.
+  bool all_are_peers() const { return members[0].peers.size() == std::ssize(members); }
   Share devices_of(int rank) const;  // a range of `devices`
   TowerRange towers_of(int rank) const;
   const Member& member_of(int device) const {

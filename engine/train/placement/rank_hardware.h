@@ -89,15 +89,12 @@ struct ChosenDevices {
   std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };
 
-// Chooses by config.devices, config.on_missing and config.cuda.peer. With auto:N `ranks` must have
-// only the GPUs that were chosen (idle_gpus.h). Throws Error(device) for devices
-// that are missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed,
-// and for a UUID that is cut too short.
+// Chooses by config.devices, config.on_missing and config.cuda.peer, and groups each rank's devices
+// into members: its CPU devices are one; a GPU is one, with all logical devices on it where it is
+// named several times. With auto:N `ranks` must have only the GPUs that were chosen (idle_gpus.h).
+// Throws Error(device) for devices that are missing or that cuda.peer: direct cannot connect;
+// Error(config) for CPUs and GPUs mixed, and for a UUID that is cut too short.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
-
-// Groups a process's devices into members: its CPU devices are one; a GPU is one, with all logical
-// devices on it where it is named several times.
-std::vector<std::vector<DeviceId>> members_of(const std::vector<DeviceId>& devices);
 
 // Describes how GPUs exchange data, and why; "" for CPUs and for a single GPU.
 std::string describe_exchange(const ChosenDevices& chosen, CudaConfig::Peer peer);
