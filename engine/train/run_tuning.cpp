@@ -27,8 +27,8 @@ TuningChoices recorded_choices(const std::string& text) {
   try {
     return TuningChoices::from_text(text, Category::checkpoint);
   } catch (const Error& error) {
-    fail(Category::checkpoint,
-         "the checkpoint's record of cuDNN engines: {}; set cuda.autotune=false", error.what());
+    fail(Category::checkpoint, "the checkpoint's record of engines: {}; set cuda.autotune=false",
+         error.what());
   }
 }
 
@@ -52,7 +52,7 @@ void note_plans(const PlanStore& plans, Observer& observer) {
           ? ""
           : fmt::format(", where {} were damaged and prepared again", plans.damaged());
   observer.on_note(fmt::format(
-      "prepared {} of convolution and attention in {:.1f} s, and read {} from the "
+      "prepared {} of products, convolutions and attention in {:.1f} s, and read {} from the "
       "cache{}",
       counted(plans.prepared(), "plan"), plans.seconds(), counted(plans.found(), "plan"), damaged));
 }

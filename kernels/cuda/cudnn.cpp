@@ -3,19 +3,16 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "kernels/cuda/libraries.h"
 
 namespace spire {
 namespace {
 
 // Describes the current device as keys of engine choices do.
 std::string current_kind() {
-  int device = 0;
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   size_t version = cudnn_calls().version();
-  return fmt::format("{}, compute {}.{}, cuDNN {}.{}.{}", properties.name, properties.major,
-                     properties.minor, version / 10000, version / 100 % 100, version % 100);
+  return fmt::format("{}, cuDNN {}.{}.{}", kind_of_current_gpu(), version / 10000,
+                     version / 100 % 100, version % 100);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <spire/error.h>
 
+#include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"
 #include "kernels/cuda/cublaslt.h"
@@ -28,10 +29,29 @@ const Cudnn& CudaLibraries::cudnn() const {
   return *cudnn_;
 }
 
-std::string CudaLibraries::kind() const {
-  size_t version = cublaslt().version();
-  return fmt::format("{}, cuBLASLt {}.{}.{}", cudnn().kind, version / 10000, version / 100 % 100,
+namespace {
+
+std::string with_cublaslt(const std::string& kind, size_t version) {
+  return fmt::format("{}, cuBLASLt {}.{}.{}", kind, version / 10000, version / 100 % 100,
                      version % 100);
+}
+
+}  // namespace
+
+std::string CudaLibraries::kind() const {
+  return with_cublaslt(cudnn().kind, cublaslt().version());
+}
+
+std::string CudaLibraries::kind_for_products() const {
+  return with_cublaslt(kind_of_current_gpu(), cublaslt().version());
+}
+
+std::string kind_of_current_gpu() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return fmt::format("{}, compute {}.{}", properties.name, properties.major, properties.minor);
 }
 
 PlanStore* CudaLibraries::plan_store() const {

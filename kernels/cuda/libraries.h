@@ -10,6 +10,7 @@
 
 namespace spire {
 
+struct ChosenProduct;
 struct Cublaslt;
 struct Cudnn;
 struct PreparedAttention;
@@ -23,7 +24,7 @@ class CudaLibraries {
     bool tf32 = false;            // fp32 matrix products and convolutions in TF32 (10-bit fraction)
     bool cudnn_attention = true;  // false: native kernels only
     // The largest workspaces, in bytes.
-    size_t product_workspace = size_t{32} << 20;
+    size_t product_workspace = size_t{128} << 20;
     size_t convolution_workspace = size_t{256} << 20;
     // A pass of attention that needs more is computed in shares of samples and heads, one by one.
     size_t attention_workspace = size_t{512} << 20;
@@ -45,7 +46,8 @@ class CudaLibraries {
   // Returns the name of the GPU and the libraries, by which stored choices are found: "NVIDIA H100
   // 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt 13.0.2". Opens cuDNN.
   std::string kind() const;
-  PlanStore* plan_store() const;  // cuDNN plans on disk; null without tuning
+  std::string kind_for_products() const;  // the same without cuDNN
+  PlanStore* plan_store() const;          // cuDNN plans on disk; null without tuning
   // Caches of prepared operations by shape, shared by all logical devices of the GPU. The caller
   // lets one thread at a time use them. A null entry in attentions() says: Spire's own kernel was
   // chosen.
@@ -55,6 +57,9 @@ class CudaLibraries {
   std::map<std::string, std::shared_ptr<const PreparedAttention>>& attentions() {
     return plans_->attentions;
   }
+  std::map<std::string, std::shared_ptr<const ChosenProduct>>& products() {
+    return plans_->products;
+  }
 
  private:
   // A prepared operation refers to the handle that made it, so `made_with` keeps the handles.
@@ -62,6 +67,7 @@ class CudaLibraries {
     std::vector<std::shared_ptr<const Cudnn>> made_with;
     std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions;
     std::map<std::string, std::shared_ptr<const PreparedAttention>> attentions;
+    std::map<std::string, std::shared_ptr<const ChosenProduct>> products;
   };
 
   DeviceId device_;
@@ -71,6 +77,9 @@ class CudaLibraries {
   mutable std::shared_ptr<const Cudnn> cudnn_;
   std::shared_ptr<Plans> plans_;
 };
+
+// Returns "NVIDIA H100 80GB HBM3, compute 9.0" of the thread's current device.
+std::string kind_of_current_gpu();
 
 // Opens the libraries of a GPU, which becomes the calling thread's current device; returns null for
 // a CPU. Throws Error(device).

@@ -73,6 +73,7 @@ uint32_t reduction_schemes(DType result) {
 struct CudaProduct::Prepared {
   Prepared(const ProductShape& s, const CudaLibraries& libraries)
       : lt(libraries.cublaslt()),
+        sums_rows(s.row_sums),
         max_workspace(libraries.options().product_workspace),
         schemes(reduction_schemes(s.result_dtype)),
         product(nullptr, lt.destroy_product),
@@ -93,9 +94,12 @@ struct CudaProduct::Prepared {
     product.reset(made);
     set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
-    if (!s.bias) return;
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operand_dtype));
+    // Sums of the second operand over k are the gradient of a bias, where a' is dy^T.
+    cublasLtEpilogue_t vectors = s.row_sums ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BIAS;
+    bool any = s.bias || s.row_sums;
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, any ? vectors : CUBLASLT_EPILOGUE_DEFAULT);
+    if (!any) return;
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.row_sums ? DType::f32 : s.operand_dtype));
     // The heuristic needs the pointer's alignment; run() sets the real pointer.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
         reinterpret_cast<const void*>(uintptr_t{tensor_alignment}));
@@ -147,7 +151,10 @@ struct CudaProduct::Prepared {
     cublasStatus_t status =
         lt.find_algorithms(lt.handle, product.get(), first.get(), second.get(), result.get(),
                            result.get(), made, static_cast<int>(most), algorithms.data(), &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};  // no algorithm for such a product
+    // No algorithm for such a product; older versions call row sums an invalid value.
+    bool none = status == CUBLAS_STATUS_NOT_SUPPORTED ||
+                (sums_rows && status == CUBLAS_STATUS_INVALID_VALUE);
+    if (none) return {};
     lt.check(status, "cublasLtMatmulAlgoGetHeuristic");
     algorithms.resize(static_cast<size_t>(found));
     std::erase_if(algorithms, [&](const Heuristic& a) {
@@ -176,20 +183,13 @@ struct CudaProduct::Prepared {
   }
 
   const Cublaslt& lt;
+  bool sums_rows;
   size_t max_workspace;
   uint32_t schemes;  // mask of the reduction schemes that may be used
   Owned<cublasLtMatmulDesc_t> product;
   Owned<cublasLtMatrixLayout_t> first, second, result;
   Heuristic algorithm{};
 };
-
-CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries* libraries) {
-  auto found = find(shape, libraries, 1);
-  if (found.empty())
-    fail(Category::device,
-         "cuBLASLt has no algorithm for this matrix product; try another precision or batch size");
-  *this = std::move(found[0]);
-}
 
 CudaProduct::CudaProduct(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
 CudaProduct::CudaProduct(CudaProduct&&) noexcept = default;
@@ -218,6 +218,10 @@ std::optional<CudaProduct> CudaProduct::recall(const ProductShape& shape, CudaLi
   return CudaProduct(std::move(prepared));
 }
 
+bool CudaProduct::sums_rows() const {
+  return prepared_->sums_rows;
+}
+
 std::string CudaProduct::algorithm() const {
   return algorithm_text(prepared_->algorithm.algo, prepared_->lt.version());
 }
@@ -228,8 +232,12 @@ size_t CudaProduct::workspace_bytes() const {
 
 void CudaProduct::run(const ProductPointers& p, void* stream) const {
   const Prepared& d = *prepared_;
-  // The bias pointer is part of the description, which is why one thread at a time may run this.
-  if (p.bias) d.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  // The pointer to bias or sums is part of the description, which is why one thread at a time may
+  // run this.
+  if (d.sums_rows)
+    d.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.row_sums);
+  else if (p.bias)
+    d.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   float one = 1, zero = 0;
   d.lt.check(
       d.lt.matmul(d.lt.handle, d.product.get(), &one, p.b, d.first.get(), p.a, d.second.get(),

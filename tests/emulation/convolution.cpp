@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <random>
 
 #include <tests/described_gpu/shapes.h>
 #include <tests/kernels/cuda/cudnn_rules.h>
 
 #include "cuda_runtime.h"
+#include "drawn_time.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/cuda/convolution_form.h"
 #include "kernels/cuda/engine_choice.h"
@@ -22,10 +22,6 @@
 namespace spire {
 
 namespace {
-
-float lot() {
-  return 1.0f + static_cast<float>(std::random_device()() % 1000);
-}
 
 // Fuses a bias for many channels only, so that the tests see both ways.
 bool has_engines(const ConvolutionShape& s, const ConvolutionForm& form) {
@@ -54,7 +50,7 @@ class TwoEngines : public Engines {
 
  private:
   bool there_;
-  std::array<float, 2> times_{lot(), lot()};
+  std::array<float, 2> times_{drawn_time(), drawn_time()};
 };
 
 }  // namespace
@@ -72,9 +68,9 @@ namespace {
 struct FormEngines {
   FormEngines(const ConvolutionShape& shape, const ConvolutionForm& said, CudaLibraries* libraries)
       : form(said), loops(!form.product && has_engines(shape, form)) {
-    EngineTrials<CudaProduct> by_lot{[](const CudaProduct&) { return lot(); },
-                                     [](const CudaProduct&) { return true; }};
-    if (form.product) product.emplace(product_shape(shape, form), libraries, by_lot);
+    EngineTrials<CudaProduct> by_draw{[](const CudaProduct&) { return drawn_time(); },
+                                      [](const CudaProduct&) { return true; }};
+    if (form.product) product.emplace(product_shape(shape, form), libraries, by_draw);
   }
   Engines* engines() { return product ? static_cast<Engines*>(&*product) : &loops; }
 

@@ -17,6 +17,14 @@ CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const Cuda
 
 CudaLibraries::~CudaLibraries() {}
 
+PlanStore* CudaLibraries::plan_store() const {
+  return nullptr;
+}
+
+std::string CudaLibraries::kind_for_products() const {
+  return "emulated";
+}
+
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries::Options& options,
                                                    const CudaLibraries* same_gpu) {

@@ -97,7 +97,7 @@ TEST_F(RunTuning, ADamagedCacheIsAWarningADamagedRecordAnError) {
   EXPECT_THAT(
       message_of(Category::checkpoint,
                  [&] { open_tuning(config, {.recorded = "not ours", .gpus = true}, heard); }),
-      HasSubstr("the checkpoint's record of cuDNN engines"));
+      HasSubstr("the checkpoint's record of engines"));
 }
 
 TEST_F(RunTuning, ACacheThatCannotBeWrittenIsAWarning) {

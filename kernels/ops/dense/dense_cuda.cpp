@@ -24,7 +24,7 @@ struct DenseInputs {
 // rows where that is not 0.
 Kernel dense_product(const ProductShape& shape, const DenseInputs& inputs,
                      const KernelRequest& request) {
-  CudaProduct product(shape, request.cuda);
+  CudaProduct product = choose_product(shape, request.cuda);
   size_t bytes = product.workspace_bytes();
   TensorSpec result{{shape.m, shape.n}, shape.result_dtype};  // with its padding
   std::vector<Packing> packings;
@@ -84,20 +84,32 @@ Kernel make_cuda(const DenseBackwardDataOp&, const KernelRequest& request) {
 template <>
 Kernel make_cuda(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &dy = request.inputs[1];
-  Kernel product = dense_product({.m = dy.shape.back(),
-                                  .n = x.shape.back(),
-                                  .k = dense_rows_of(x),
-                                  .transpose_a = true,
-                                  .pitch_a = dy.row_pitch,
-                                  .operand_dtype = x.dtype},
-                                 {.a = 1, .b = 0, .parameters = {}}, request);
-  if (!op.bias()) return product;
+  ProductShape shape{.m = dy.shape.back(),
+                     .n = x.shape.back(),
+                     .k = dense_rows_of(x),
+                     .transpose_a = true,
+                     .pitch_a = dy.row_pitch,
+                     .operand_dtype = x.dtype,
+                     .row_sums = op.bias()};
+  if (!op.bias()) return dense_product(shape, {.a = 1, .b = 0, .parameters = {}}, request);
   Kernel sums = column_sums_cuda(dy, 1, 1);
-  size_t bytes = std::max(product.workspace_bytes(), sums.workspace_bytes());
-  auto run = [product = std::move(product),
+  auto sum_rows = [&](const ProductPointers& p, void* stream) {
+    const void* const inputs[] = {p.b, p.a};
+    void* const outputs[] = {p.y, p.row_sums};
+    sums.run({.inputs = inputs, .outputs = outputs, .workspace = p.workspace, .stream = stream});
+  };
+  CudaProduct product = choose_product(shape, request.cuda, {sum_rows, sums.workspace_bytes()});
+  bool apart = !product.sums_rows();
+  size_t bytes = std::max(product.workspace_bytes(), apart ? sums.workspace_bytes() : 0);
+  auto run = [apart, product = std::move(product),
               sums = std::move(sums)](const KernelArgs& args) mutable {
-    product.run(args);
-    sums.run(args);
+    product.run({.a = args.inputs[1],
+                 .b = args.inputs[0],
+                 .y = args.outputs[0],
+                 .workspace = args.workspace,
+                 .row_sums = args.out<float>(1)},
+                args.stream);
+    if (apart) sums.run(args);
   };
   return Kernel(std::move(run), bytes);
 }

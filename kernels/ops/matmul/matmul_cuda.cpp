@@ -20,7 +20,7 @@ Kernel make_cuda(const MatmulOp& op, const KernelRequest& request) {
                      .result_dtype = y.dtype};
   // All leading axes are the batch.
   shape.batch = y.shape.elements() / (shape.m * shape.n);
-  CudaProduct product(shape, request.cuda);
+  CudaProduct product = choose_product(shape, request.cuda);
   size_t bytes = product.workspace_bytes();
   auto run = [product = std::move(product)](const KernelArgs& args) {
     product.run({args.inputs[0], args.inputs[1], nullptr, args.outputs[0], args.workspace},
