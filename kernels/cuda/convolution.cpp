@@ -84,7 +84,8 @@ class ConvolutionTrial {
       add_bias_relu_cuda({shape_.y, shape_.dtype}, pointers_.bias, shape_.relu, pointers_.result,
                          stream);
     bool in_place = same_order(filter_) && form.result == DType::f32;
-    if (plain_ && !in_place) krsc_to_plain(filter_, form.result, pointers_.result, plain_, stream);
+    if (plain_ && !in_place)
+      krsc_to_plain(filter_, filter_[1], form.result, pointers_.result, plain_, stream);
   }
 
   ConvolutionShape shape_;

@@ -30,22 +30,26 @@ Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64
       .pack_units = cast};
 }
 
-std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request) {
+std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request,
+                                   int64_t channels) {
   Shape shape = request.inputs[static_cast<size_t>(input)].shape;
-  if (same_order(shape)) {
+  bool padded = channels > shape[1];
+  if (!padded) channels = shape[1];
+  if (same_order(shape) && !padded) {
     if (dtype == DType::f32) return {};
     return {cast_packing(input, dtype, request)};
   }
-  int64_t stride = shape[1] * shape[2] * shape[3];
+  int64_t pixels = shape[2] * shape[3];
+  auto filter_bytes = static_cast<size_t>(channels * pixels) * size_of(dtype);
   auto pack = [=](const float* plain, void* packed, int64_t first, int64_t last, void* stream) {
     if (first == last) return;
-    auto bytes = static_cast<size_t>(first * stride) * size_of(dtype);
-    launch_krsc(stream, shape, dtype, last - first, plain + first * stride,
-                static_cast<std::byte*>(packed) + bytes);
+    launch_krsc(stream, shape, channels, dtype, last - first, plain + first * shape[1] * pixels,
+                static_cast<std::byte*>(packed) + static_cast<size_t>(first) * filter_bytes);
   };
+  std::string form = fmt::format("krsc {}", name(dtype));
   return {{.input = input,
-           .form = fmt::format("krsc {}", name(dtype)),
-           .bytes = static_cast<size_t>(shape.elements()) * size_of(dtype),
+           .form = padded ? fmt::format("{} of {} channels", form, channels) : form,
+           .bytes = static_cast<size_t>(shape[0]) * filter_bytes,
            .units = shape[0],
            .pack_units = pack}};
 }

@@ -15,7 +15,8 @@ namespace spire {
 Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64_t rows = 0);
 
 // Returns the one packing of a filter as krsc in `dtype`, or none if the plain parameter has the
-// same bytes: in fp32, if same_order().
-std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request);
+// same bytes: in fp32, if same_order(). channels: of the packed form, padded with zeros; 0: C.
+std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request,
+                                   int64_t channels = 0);
 
 }  // namespace spire

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda_runtime.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
 
@@ -60,6 +61,37 @@ TEST(CudaFilter, PackingIsTheDefinition) {
   }
 }
 
+// Channels behind a filter's are zeros, and are left out when its gradient comes back.
+TEST(CudaFilter, ChannelsMayBePadded) {
+  for (const Shape& shape : shapes) {
+    SCOPED_TRACE(to_string(shape));
+    TensorSpec inputs[] = {{shape, DType::f32}};
+    Shape wide = shape;
+    wide[1] += 5;
+    Packing packing =
+        krsc_packings(0, DType::bf16, {.inputs = inputs, .outputs = {}, .device = {}}, wide[1])
+            .at(0);
+    auto plain = numbered(shape);
+    std::vector<float> padded, back(plain.size());
+    int64_t pixels = shape[2] * shape[3];
+    for (int64_t o = 0; o < shape[0]; ++o)
+      for (int64_t i = 0; i < wide[1] * pixels; ++i)
+        padded.push_back(
+            i < shape[1] * pixels ? plain[static_cast<size_t>(o * shape[1] * pixels + i)] : 0);
+    std::vector<bfloat16> packed(padded.size(), bfloat16(-1.0f));
+    ASSERT_EQ(packing.bytes, packed.size() * sizeof(bfloat16));
+    auto there = allocate_cuda_memory(0, packing.bytes);
+    there->write(packed.data(), packing.bytes);
+    packing.pack(plain.data(), there->data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    there->read(packed.data(), packing.bytes);
+    EXPECT_EQ(as_floats(packed), krsc_of(wide, padded));
+    krsc_to_plain(shape, wide[1], DType::bf16, there->data(), back.data(), nullptr);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(back, plain);
+  }
+}
+
 TEST(CudaFilter, UnitsMayBePackedSeparately) {
   Shape shape{7, 5, 3, 3};
   Packing packing = packing_of(shape, DType::f32);
@@ -89,7 +121,7 @@ TEST(CudaFilter, GradientsComeBackPlain) {
       std::vector<float> back(plain.size());
       with_any_float_type(dtype, [&](auto type) {
         std::vector<decltype(type)> krsc(floats.begin(), floats.end());
-        krsc_to_plain(shape, dtype, krsc.data(), back.data(), nullptr);
+        krsc_to_plain(shape, shape[1], dtype, krsc.data(), back.data(), nullptr);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       });
       EXPECT_EQ(back, plain);
