@@ -38,6 +38,14 @@ class Backward final : public GradientBuilder {
   Value input(int index) const override { return current().inputs[static_cast<size_t>(index)]; }
   Value output(int index) const override { return current().outputs[static_cast<size_t>(index)]; }
   Value output_gradient(int index) const override { return gradient(output(index)); }
+  std::vector<Value> gradient_terms(int index) const override {
+    Value sum = output_gradient(index);
+    int node = sum ? graph_.tensor(sum).producer : -1;
+    if (node < 0) return {sum};
+    const Node& maker = graph_.nodes()[static_cast<size_t>(node)];
+    auto* add = dynamic_cast<const AddOp*>(maker.op.get());
+    return add && !add->relu() ? maker.inputs : std::vector{sum};
+  }
   bool wants_gradient(int index) const override { return depends(input(index)); }
   const TensorSpec& spec(Value value) const override { return graph_.spec(value); }
   std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) override {

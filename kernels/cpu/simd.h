@@ -131,6 +131,16 @@ inline void store_floats(const FloatLanes& lanes, bfloat16* to, int count) {
   write_lanes(round_to_bfloat16(lanes), &to->bits, count);
 }
 
+// Returns the lanes as they are read again after store_floats() to a T*.
+template <typename T>
+inline FloatLanes rounded_to(const FloatLanes& lanes) {
+  if constexpr (std::is_same_v<T, float>) {
+    return lanes;
+  } else {
+    return reinterpret_cast<FloatLanes>(widen(round_to_bfloat16(lanes)) << 16);
+  }
+}
+
 // will_read() and will_write() prefetch the cache line of the element `elements_ahead` further on,
 // for a pass over an array. The processor's own prefetch comes late, above all for lines that are
 // only written. (Addresses past the array do no harm.)

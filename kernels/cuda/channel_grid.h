@@ -61,10 +61,14 @@ struct ChannelSlice {
   bool inside;
 };
 
+// from_end: the first blocks, which a GPU starts first, have the last rows: these are still in the
+// L2 cache if the pass before began at the other end.
+template <bool from_end = false>
 __device__ inline ChannelSlice channel_slice(const ChannelGrid& g) {
   auto tiles = static_cast<unsigned>(g.tiles), lanes = static_cast<unsigned>(g.lanes);
   ChannelSlice slice;
   slice.chunk = blockIdx.x / tiles;
+  if (from_end) slice.chunk = g.chunks - 1 - slice.chunk;
   slice.row = static_cast<int>(threadIdx.x / lanes);
   unsigned pack = blockIdx.x % tiles * lanes + threadIdx.x % lanes;
   slice.channel = int64_t{pack} * g.width;
@@ -141,7 +145,7 @@ struct Streams {
 template <int N, typename T, int count, typename F>
 __global__ void __launch_bounds__(channel_threads)
     map_channels_kernel(ChannelGrid g, Streams<T, count> streams, F f, T* out) {
-  ChannelSlice slice = channel_slice(g);
+  ChannelSlice slice = channel_slice<true>(g);
   if (slice.first >= slice.end) return;
   auto own = f.template channels<N>(slice.channel);
   // Four rows at a time: load all, then compute and store.

@@ -136,6 +136,9 @@ inline int __any_sync(unsigned mask, int vote) {
 inline int __all_sync(unsigned mask, int vote) {
   return __ballot_sync(mask, vote) == mask;
 }
+inline float __fmul_rn(float a, float b) {
+  return a * b;
+}
 inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
 }

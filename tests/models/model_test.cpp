@@ -223,6 +223,16 @@ TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
   EXPECT_LE(anew.arena_bytes() * 2, kept.arena_bytes());
 }
 
+// The sum of a block's two gradients is made by the batch norm that reads it. Behind the stem,
+// which has no residual, an op makes it.
+TEST(Models, ResnetsAddUpGradientsInTheirNorms) {
+  auto net = differentiated(model({.name = "resnet", .depth = 20}));
+  EXPECT_EQ(std::ranges::count_if(
+                net.graph.nodes(),
+                [](const Node& node) { return node.backward && node.op->name() == "add"; }),
+            1);
+}
+
 TEST(Models, ResnetHasItsOwnNormalization) {
   ModelConfig config = {.name = "resnet", .depth = 8};
   auto parameters = shapes_of(model(config), Role::parameter);

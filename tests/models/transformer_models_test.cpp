@@ -9,6 +9,7 @@
 
 #include "engine/graph/graph.h"
 #include "kernels/ops/attention/attention.h"
+#include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/rope/rope.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "models/model.h"
@@ -254,6 +255,14 @@ std::vector<const SomeOp*> ops_of(const Graph& graph) {
   for (const Node& node : graph.nodes())
     if (const auto* op = dynamic_cast<const SomeOp*>(node.op.get())) ops.push_back(op);
   return ops;
+}
+
+// The norms add what the branches contribute to the gradient of the residual stream.
+TEST(Llama, AddsUpGradientsInItsNorms) {
+  Graph graph = llama_graph(test_llama, 7, 11);
+  auto forward = ops_of<AddOp>(graph).size();
+  differentiate(graph);
+  EXPECT_EQ(ops_of<AddOp>(graph).size(), forward);
 }
 
 // Counts of SmolLM-135M, Llama 3.2 1B and 3B, Llama 3 8B; that of llama_tiny by hand.

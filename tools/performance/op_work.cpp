@@ -70,16 +70,20 @@ double bytes_of(const Graph& graph, const Node& node, bool product) {
     touched = graph.spec(activation).shape.elements();
   }
   double bytes = 0;
-  auto add = [&](Value value, bool read) {
+  auto add = [&](Value value, double times) {
     TensorSpec spec = graph.spec(value);
     if (product && graph.tensor(value).role == Role::parameter)
       spec.dtype = compute_type(graph, node);
-    double times = read && op.starts_with("batch_norm") && spec.shape.rank() > 1 ? 2 : 1;
     bytes += times * static_cast<double>(std::min(spec.shape.elements(), touched)) *
              static_cast<double>(size_of(spec.dtype));
   };
-  for (Value value : node.inputs) add(value, true);
-  for (Value value : node.outputs) add(value, false);
+  for (Value value : node.inputs) add(value, 1);
+  for (Value value : node.outputs) add(value, 1);
+  // Batch norm's second pass reads x again and, backward, the gradient: dresidual where the first
+  // pass has written that.
+  if (op != "batch_norm" && op != "batch_norm_backward") return bytes;
+  add(node.inputs[node.backward ? 1 : 0], 1);
+  if (node.backward) add(node.outputs.size() == 4 ? node.outputs[3] : node.inputs[0], 1);
   return bytes;
 }
 

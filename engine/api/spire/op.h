@@ -50,13 +50,18 @@ class SPIRE_API GradientBuilder {
   virtual Value input(int index) const = 0;
   virtual Value output(int index) const = 0;
   virtual Value output_gradient(int index) const = 0;  // no value if no loss depends on the output
+  // Returns the terms whose sum is output_gradient(), one or two. An op that reads both must round
+  // their sum to their dtype, as the op "add" does; then nothing else computes and stores the sum.
+  virtual std::vector<Value> gradient_terms(int output_index) const {
+    return {output_gradient(output_index)};
+  }
   virtual bool wants_gradient(int input_index) const = 0;
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
   virtual void set_gradient(int input_index, Value gradient) = 0;
   // Takes over the gradient, if any, that other uses of the input have summed so far. The op must
-  // set a gradient that includes it. For ops that add to a large gradient in place, as embedding
-  // does.
+  // set a gradient that includes it. For ops that write a large gradient in any case, as embedding
+  // and layer_norm do.
   virtual Value take_gradient(int input_index) {
     (void)input_index;
     return {};

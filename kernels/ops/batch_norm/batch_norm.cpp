@@ -58,24 +58,29 @@ void BatchNormOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy) return;
   ReluMask mask = first_mask(attributes_);
-  std::vector<Value> inputs = {dy, builder.input(0), builder.input(1), builder.output(1),
+  BatchNormAttributes first = attributes_;
+  std::vector<Value> terms = {dy};
+  if (mask == ReluMask::from_y) terms = builder.gradient_terms(0);
+  first.two_gradients = terms.size() == 2;
+  std::vector<Value> inputs = {terms[0], builder.input(0), builder.input(1), builder.output(1),
                                builder.output(2)};
   if (mask != ReluMask::none)
     inputs.push_back(mask == ReluMask::from_y ? builder.output(0) : builder.input(2));
-  std::unique_ptr<Op> op = std::make_unique<BatchNormBackwardOp>(attributes_);
-  if (attributes_.sync) op = std::make_unique<BatchNormGradientSumsOp>(attributes_);
+  if (first.two_gradients) inputs.push_back(terms[1]);
+  std::unique_ptr<Op> op = std::make_unique<BatchNormBackwardOp>(first);
+  if (attributes_.sync) op = std::make_unique<BatchNormGradientSumsOp>(first);
   // dx or this tower's sums, then the gradients of gamma and beta: those of this tower alone, as of
   // all parameters; the reduction adds them over towers later.
   auto results = builder.emit(std::move(op), inputs);
-  int first = attributes_.sync ? 1 : 0;
-  set_gradients(builder, {results.begin() + first, results.begin() + 3}, first);
+  int own = attributes_.sync ? 1 : 0;
+  set_gradients(builder, {results.begin() + own, results.begin() + 3}, own);
   // The residual receives g: written by the backward behind a relu, else dy itself.
   Value g = mask == ReluMask::from_y ? results[3] : dy;
   if (attributes_.residual && builder.wants_gradient(residual_input()))
     builder.set_gradient(residual_input(), g);
   if (!attributes_.sync || !builder.wants_gradient(0)) return;
   inputs[0] = g;
-  if (mask == ReluMask::from_y) inputs.pop_back();
+  if (mask == ReluMask::from_y) inputs.resize(5);
   inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {results[0]})[0]);
   emit_gradient<BatchNormBackwardOp>(builder, 0, inputs, attributes_);
 }
@@ -97,7 +102,9 @@ std::vector<TensorSpec> BatchNormMomentsOp::infer(TensorSpecs inputs) const {
 std::vector<TensorSpec> BatchNormBackwardOp::infer(TensorSpecs inputs) const {
   ReluMask mask = first_mask(attributes_);
   if (attributes_.sync) mask = second_mask(mask);
-  size_t count = 5 + (mask != ReluMask::none) + attributes_.sync;
+  bool two = attributes_.two_gradients;
+  require(!two || mask == ReluMask::from_y, "two terms of dy need a residual behind a relu");
+  size_t count = 5 + (mask != ReluMask::none) + attributes_.sync + two;
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& x = inputs[1];
   expect_normalizable(*this, x);
@@ -106,6 +113,7 @@ std::vector<TensorSpec> BatchNormBackwardOp::infer(TensorSpecs inputs) const {
   for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
   if (mask != ReluMask::none)
     expect_like(*this, inputs[5], mask == ReluMask::from_y ? x : c, "mask");
+  if (two) expect_like(*this, inputs[6], x, "the second term of dy");
   if (attributes_.sync) {
     expect_like(*this, inputs.back(), sums_of(x), "the vector of sums");
     return {x};

@@ -24,6 +24,8 @@ struct BatchNormAttributes {
   bool relu = false;
   bool residual = false;  // one more input, of x's shape, added before the relu
   bool sync = false;      // one more input in training, the sums over all towers
+  // Of the backward ops that write dresidual: one more input, the last; dy is its sum with input 0.
+  bool two_gradients = false;
 };
 
 // How the backward masks dy: not, by y > 0 computed again from x, or by y > 0 of the stored y.
@@ -69,12 +71,12 @@ class BatchNormMomentsOp : public Op {
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
-// inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual]. With a
-// relu and a residual, mask is y, and dresidual = g is an output. With a relu alone, mask is beta:
-// the kernel computes y > 0 again from x, which saves reading y. Else there is no mask.
-// With `sync`, BatchNormGradientSumsOp runs first, and this op writes dx alone. inputs: dresidual
-// of that op if it wrote one, else dy; x, gamma, mean, inv_std [, beta, with a relu alone], the
-// sums of all towers. outputs: dx.
+// inputs: dy, x, gamma, mean, inv_std [, mask] [, second term of dy]. outputs: dx, dgamma, dbeta [,
+// dresidual]. With a relu and a residual, mask is y, and dresidual = g is an output. With a relu
+// alone, mask is beta: the kernel computes y > 0 again from x, which saves reading y. Else there is
+// no mask. With `sync`, BatchNormGradientSumsOp runs first, and this op writes dx alone. inputs:
+// dresidual of that op if it wrote one, else dy; x, gamma, mean, inv_std [, beta, with a relu
+// alone], the sums of all towers. outputs: dx.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -83,7 +85,9 @@ class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
     return attributes_.sync ? "batch_norm_sync_backward" : "batch_norm_backward";
   }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 1; }
+  bool may_overwrite(int index) const override {
+    return index == 0 || index == 1 || (attributes_.two_gradients && index == 6);
+  }
 };
 
 // inputs: those of BatchNormBackwardOp without `sync`. outputs: sums (2 C + 1) fp64 of this tower:

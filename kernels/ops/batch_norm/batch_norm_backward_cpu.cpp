@@ -14,9 +14,10 @@ namespace {
 template <typename T>
 struct BackwardRows {
   const T *dy, *x;
-  const T* y = nullptr;   // the mask from_y
-  T* g = nullptr;         // dresidual, written with the mask from_y
-  ChannelAffine forward;  // for the mask from_x; its center is the mean
+  const T* y = nullptr;     // the mask from_y
+  T* g = nullptr;           // dresidual, written with the mask from_y
+  const T* more = nullptr;  // with the mask from_y: the second term of dy, or null
+  ChannelAffine forward;    // for the mask from_x; its center is the mean
 };
 
 // Returns the operands of both passes and fills tables 0 to 2 of the scratch with center, scale and
@@ -43,6 +44,8 @@ inline FloatLanes masked(const BackwardRows<T>& p, int64_t i, int64_t j, int cou
   will_read(p.dy + i);
   if constexpr (mask == ReluMask::from_y) will_read(p.y + i);
   FloatLanes g = load_floats(p.dy + i, count);
+  if constexpr (mask == ReluMask::from_y)
+    if (p.more) g = rounded_to<T>(g + load_floats(p.more + i, count));
   if constexpr (mask == ReluMask::from_y) g = load_floats(p.y + i, count) > 0 ? g : FloatLanes{};
   if constexpr (mask == ReluMask::from_x) {
     g = affine(load_floats(p.x + i, count), p.forward, j, count) > 0 ? g : FloatLanes{};
@@ -140,6 +143,7 @@ BackwardRows<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, in
   if constexpr (mask == ReluMask::from_y) {
     p.y = args.in<T>(5);
     p.g = args.out<T>(3);
+    if (args.inputs.size() > 6) p.more = args.in<T>(6);
   }
   sum_gradients<mask>(tiles, threads, p, scratch);
   for (int64_t c = 0; c < tiles.channels; ++c) {

@@ -14,8 +14,9 @@ using TrainingVectors = AffineVectors<ScaleByInvStd>;
 template <typename T>
 struct GradientStreams {
   const T *dy, *x;
-  const T* y = nullptr;  // the mask from_y
-  T* g = nullptr;        // dresidual, written with the mask from_y
+  const T* y = nullptr;     // the mask from_y
+  T* g = nullptr;           // dresidual, written with the mask from_y
+  const T* more = nullptr;  // with the mask from_y: the second term of dy, or null
 };
 
 // Partial sums of g and g (x - mean), in the layout of add_chunks; fp32 within a group of rows,
@@ -45,6 +46,13 @@ __global__ void __launch_bounds__(channel_threads)
         dy[r] = load_pack<N>(streams.dy + at + r * stride);
         x[r] = load_pack<N>(streams.x + at + r * stride);
         if constexpr (from_y) y[r] = load_pack<N>(streams.y + at + r * stride);
+      }
+      if (from_y && streams.more) {
+        for (int r = 0; r < rows(); ++r) {
+          auto more = load_pack<N>(streams.more + at + r * stride);
+          for (int i = 0; i < N; ++i)
+            dy[r].at[i] = T(static_cast<float>(dy[r].at[i]) + static_cast<float>(more.at[i]));
+        }
       }
       for (int r = 0; r < rows(); ++r) {
         for (int i = 0; i < N; ++i) {
@@ -83,6 +91,7 @@ const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* par
   if constexpr (mask == ReluMask::from_y) {
     streams.y = args.in<T>(5);
     streams.g = args.out<T>(3);
+    if (args.inputs.size() > 6) streams.more = args.in<T>(6);
   }
   launch(g.width == channel_width ? gradient_sums_kernel<mask, channel_width, T>
                                   : gradient_sums_kernel<mask, 1, T>,

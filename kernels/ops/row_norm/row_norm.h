@@ -37,19 +37,20 @@ class RmsNormOp : public OpWith<RowNormAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta, summed in a fixed order.
+// inputs: dy, x, gamma, mean, rstd [, addend]. outputs: dx, dgamma, dbeta, summed in a fixed order.
+// addend: what other uses of x contribute to its gradient; it is added to dx, as by the op "add".
 class LayerNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "layer_norm_backward"; }
-  bool may_overwrite(int index) const override { return index == 0 || index == 1; }
+  bool may_overwrite(int index) const override { return index < 2; }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
-// inputs: dy, x, gamma, rstd. outputs: dx, dgamma, summed in a fixed order.
+// inputs: dy, x, gamma, rstd [, addend]. outputs: dx, dgamma, summed in a fixed order.
 class RmsNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "rms_norm_backward"; }
-  bool may_overwrite(int index) const override { return index == 0 || index == 1; }
+  bool may_overwrite(int index) const override { return index < 2; }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 

@@ -66,10 +66,10 @@ Kernel normalize_rows(const RowNormAttributes& attributes, const KernelRequest& 
 }
 
 // Writes dx of a row, and adds to dgamma and, behind it, dbeta. dx may be dy or x: an element is
-// written after its last read.
+// written after its last read. addend: may be null.
 template <bool centered, typename T>
 void add_norm_row(const NormalRow<centered, T>& row, int64_t width, const T* dy, const float* gamma,
-                  T* dx, float* dgamma) {
+                  const T* addend, T* dx, float* dgamma) {
   auto n = static_cast<float>(width);
   auto g = [&](int64_t i, auto count) {
     return load_floats(dy + i, count) * load_floats(gamma + i, count);
@@ -86,6 +86,11 @@ void add_norm_row(const NormalRow<centered, T>& row, int64_t width, const T* dy,
       store_floats(load_floats(dgamma + width + i, count) + own, dgamma + width + i, count);
     store_floats(row.rstd * (left - xhat * mean_gx), dx + i, count);
   });
+  // In a loop of its own, so that dx is rounded before: else the compiler fuses its product.
+  if (addend)
+    over_lanes(width, [&](int64_t i, auto count) {
+      store_floats(load_floats(dx + i, count) + load_floats(addend + i, count), dx + i, count);
+    });
 }
 
 // Workspace: a chunk's sums of dy xhat and of dy, (chunks, 1 or 2, C) fp32.
@@ -99,14 +104,16 @@ Kernel differentiate_rows(const KernelRequest& request) {
   return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
     auto sums = args.scratch<float>();
     auto mean = centered ? args.in<float>(3) : nullptr, rstd = args.in<float>(centered ? 4 : 3);
+    constexpr size_t last = centered ? 5 : 4;
+    const T* addend = args.inputs.size() > last ? args.in<T>(last) : nullptr;
     parallel_for(threads, chunks.chunks, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t k = begin; k < end; ++k) {
         std::fill_n(sums + k * pitch, pitch, 0.0f);
         for (int64_t r = chunks.begin(k); r < chunks.end(k); ++r) {
           int64_t at = r * e.width;
           NormalRow<centered, T> row{args.in<T>(1) + at, mean ? mean[r] : 0, rstd[r]};
-          add_norm_row(row, e.width, args.in<T>(0) + at, args.in<float>(2), args.out<T>(0) + at,
-                       sums + k * pitch);
+          add_norm_row(row, e.width, args.in<T>(0) + at, args.in<float>(2),
+                       addend ? addend + at : nullptr, args.out<T>(0) + at, sums + k * pitch);
         }
       }
     });

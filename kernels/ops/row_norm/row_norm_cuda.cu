@@ -90,16 +90,19 @@ struct StoreGradients {
   }
 };
 
-// dx may be dy or x: a lane writes only elements that it alone reads, after the last read.
+// dx may be dy or x: a lane writes only elements that it alone reads, after the last read. addend:
+// may be null.
 template <bool centered, int N, typename T>
 __global__ void __launch_bounds__(row_threads)
     row_norm_backward_kernel(RowExtents e, const T* dy, const T* x, const float* gamma,
-                             const float* mean, const float* rstd, T* dx) {
-  int64_t row = row_of_warp();
-  if (row >= e.rows) return;
+                             const float* mean, const float* rstd, const T* addend, T* dx) {
+  // From the end, whose rows the kernel of the sums has left in the L2 cache.
+  int64_t row = e.rows - 1 - row_of_warp();
+  if (row < 0) return;
   dy += row * e.width;
   x += row * e.width;
   dx += row * e.width;
+  if (addend) addend += row * e.width;
   auto n = static_cast<float>(e.width);
   float m = centered ? mean[row] : 0, r = rstd[row];
   // Calls visit(pack of x, i, gamma dy, xhat) for each element.
@@ -125,9 +128,17 @@ __global__ void __launch_bounds__(row_threads)
   float mean_gx = warp_reduce(sum_gx, Sum{}) / n;
   over_row(
       [&](auto& value, int i, float scaled, float xhat) {
-        value.at[i] = T(r * ((centered ? scaled - mean_g : scaled) - xhat * mean_gx));
+        // Rounded before an addend is added: no fused multiply-add.
+        value.at[i] = T(__fmul_rn(r, (centered ? scaled - mean_g : scaled) - xhat * mean_gx));
       },
-      [&](auto& value, int64_t c) { store_pack(value, dx + c); });
+      [&](auto& value, int64_t c) {
+        if (addend) {
+          auto other = load_pack<N>(addend + c);
+          for (int i = 0; i < N; ++i)
+            value.at[i] = T(static_cast<float>(value.at[i]) + static_cast<float>(other.at[i]));
+        }
+        store_pack(value, dx + c);
+      });
 }
 
 template <bool centered>
@@ -155,12 +166,15 @@ Kernel differentiate_rows_cuda(const KernelRequest& request) {
     auto run = [=](const KernelArgs& args) {
       auto dy = args.in<T>(0), x = args.in<T>(1);
       auto mean = centered ? args.in<float>(3) : nullptr, rstd = args.in<float>(centered ? 4 : 3);
+      constexpr size_t last = centered ? 5 : 4;
+      const T* addend = args.inputs.size() > last ? args.in<T>(last) : nullptr;
       auto partial = args.scratch<float>();
       launch(grid.width == channel_width ? row_norm_chunk_sums_kernel<centered, channel_width, T>
                                          : row_norm_chunk_sums_kernel<centered, 1, T>,
              grid.blocks(), channel_threads, args.stream, grid, dy, x, mean, rstd, partial);
       launch(row_norm_backward_kernel<centered, N, T>, blocks_for(e.rows, rows_per_block),
-             row_threads, args.stream, e, dy, x, args.in<float>(2), mean, rstd, args.out<T>(0));
+             row_threads, args.stream, e, dy, x, args.in<float>(2), mean, rstd, addend,
+             args.out<T>(0));
       add_chunks<sums>(grid, args.stream, static_cast<const float*>(partial),
                        StoreGradients{args.out<float>(1), centered ? args.out<float>(2) : nullptr});
     };

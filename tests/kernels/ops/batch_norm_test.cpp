@@ -3,6 +3,7 @@
 #include <tests/kernels/eager.h>
 #include <tests/kernels/ops/batch_norm_reference.h>
 
+#include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/reduce/reduce.h"
 
 namespace spire::testing {
@@ -209,6 +210,31 @@ TEST_P(BatchNormTest, SyncOfOneTowerHasTheBitsOfThePlainForm) {
         expect_bits_of_the_plain_form(form, {9001, channels}, environment);
       }
     }
+  }
+}
+
+// A gradient of two terms has the bits of an op that adds them up before.
+TEST_P(BatchNormTest, AddsTwoGradientsAsAnOpWould) {
+  for (Shape shape : {Shape{40, 3, 8}, Shape{70, 5}}) {
+    int64_t channels = shape.back();
+    Input one = activation(uniform(shape, 31)), other = activation(uniform(shape, 32));
+    std::vector<Input> inputs = {one,
+                                 activation(uniform(shape, 33)),
+                                 parameter(uniform({channels}, 34)),
+                                 statistic(uniform({channels}, 35)),
+                                 statistic(uniform({channels}, 36, 0.5, 2)),
+                                 activation(uniform(shape, 37))};
+    BatchNormAttributes plain{.relu = true, .residual = true}, two = plain;
+    two.two_gradients = true;
+    inputs[0] = activation(run_op(AddOp(), std::vector{one, other}, GetParam())[0]);
+    auto want = run_op(BatchNormBackwardOp(plain), inputs, GetParam());
+    auto sums = run_op(BatchNormGradientSumsOp(plain), inputs, GetParam());
+    inputs[0] = one;
+    inputs.push_back(other);
+    auto got = run_op(BatchNormBackwardOp(two), inputs, GetParam());
+    auto got_sums = run_op(BatchNormGradientSumsOp(two), inputs, GetParam());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
+    for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(got_sums[i].data, sums[i].data) << i;
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <tests/kernels/matrix_views.h>
 
+#include "kernels/ops/elementwise/elementwise.h"
+
 namespace spire::testing {
 namespace {
 
@@ -93,6 +95,28 @@ TEST_P(RowNormTest, RowsOfZerosStayZero) {
   auto out = run_op(RmsNormOp(), inputs, GetParam());
   EXPECT_EQ(out[0].data, zeros({2, 3}).data);
   EXPECT_NEAR(out[1][0], 1 / std::sqrt(row_norm_epsilon), 1e-4);
+}
+
+// What other uses of x contribute to its gradient is added to dx with the bits of an op behind.
+TEST_P(RowNormTest, AddsOtherGradientsAsAnOpWould) {
+  for (bool centered : {true, false})
+    for (Shape shape : {Shape{9, 77}, Shape{5, 64}}) {
+      int64_t rows = shape[0], width = shape[1];
+      std::vector<Input> inputs = {
+          activation(uniform(shape, 311)), activation(uniform(shape, 312, -1, 3)),
+          parameter(uniform({width}, 313)), statistic(uniform({rows}, 314, 0.5, 2))};
+      if (centered) inputs.insert(inputs.end() - 1, statistic(uniform({rows}, 315)));
+      auto run = [&] {
+        return centered ? run_op(LayerNormBackwardOp(), inputs, GetParam())
+                        : run_op(RmsNormBackwardOp(), inputs, GetParam());
+      };
+      Input addend = activation(uniform(shape, 316));
+      auto want = run();
+      want[0] = run_op(AddOp(), std::vector{activation(want[0]), addend}, GetParam())[0];
+      inputs.push_back(addend);
+      auto got = run();
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
+    }
 }
 
 TEST(RowNormOps, RefuseInputsThatDoNotFit) {
