@@ -10,7 +10,7 @@ namespace spire::schema_parts {
 namespace {
 
 // MiB. A bucket larger than the gradient is one bucket.
-constexpr Range bucket_range = {.low = 0, .high = 4096, .low_open = true};
+constexpr Range bucket_range = {.low = 0, .high = 4096};
 
 // Seconds. Up to 1e9 they fit into 64 bits as nanoseconds.
 constexpr Range wait_range = {.low = 0, .high = 1e9, .low_open = true};
@@ -100,9 +100,10 @@ std::vector<Field> device_fields() {
       {KEY(cuda.tf32,
            "GPUs: round the operands of fp32 products and convolutions to TF32: faster, with 10 "
            "bits of fraction")},
-      {KEY(cuda.autotune,
-           "GPUs: measure once which of cuDNN's deterministic engines is fastest for each "
-           "convolution and attention; false: use the one that cuDNN proposes first")},
+      {KEY(
+          cuda.autotune,
+          "GPUs: measure once which deterministic engine of cuDNN and cuBLASLt is fastest for each "
+          "convolution, attention and product; false: use the one that they propose first")},
       {KEY(cuda.autotune_cache,
            "file that keeps these measurements for later runs: auto "
            "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path"),
@@ -122,6 +123,9 @@ std::vector<Field> device_fields() {
       {KEY(reduction,
            "order of summing gradients: invariant: one tree over towers, the same bits on any "
            "devices; native: the transport's own")},
+      {KEY(reduction_dtype,
+           "bf16: round each tower's gradient before they are added up in fp32; where messages "
+           "carry the gradient of one tower they have half the bytes")},
       {KEY_AT("batch_norm", model.batch_norm,
               "whose samples the statistics are of: each tower's own, or all towers' (sync)"),
        .used_by = {"model.name", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}}},
@@ -129,9 +133,11 @@ std::vector<Field> device_fields() {
       {KEY(bucket.first_mib,
            "size of the first piece of gradients that is exchanged; small, so that it starts "
            "early"),
-       .range = bucket_range, .unit = "MiB", .shapes_result = false},
+       .range = {.low = 0, .high = bucket_range.high, .low_open = true}, .unit = "MiB",
+       .shapes_result = false},
       {KEY(bucket.mib,
-           "GPUs and processes exchange gradients in pieces of this size during backward"),
+           "GPUs and processes exchange gradients in pieces of this size during backward; 0: 8 "
+           "between CPUs; between GPUs 4 a GPU, at least 25 and at most 64"),
        .range = bucket_range, .unit = "MiB", .shapes_result = false},
   };
 }

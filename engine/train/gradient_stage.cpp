@@ -215,6 +215,14 @@ void GradientStage::evaluate(int lane, const StepJob& job) {
   devices_.stream(lane).record(*job.metrics.towers_done[l]);
 }
 
+void GradientStage::await_exchange(int lane, bool step_before) {
+  auto& exchange = sums_of_lane(lane).exchange;
+  for (size_t b = 0; exchange && b < who_.buckets.size(); ++b) {
+    devices_.status().enter(lane, Phase::waiting, static_cast<int64_t>(b) + 1);
+    devices_.await(lane, exchange->exchanged(b, step_before));
+  }
+}
+
 void GradientStage::interrupt() {
   for (MemberSums& member : members_)
     if (member.exchange) member.exchange->abort_waits();

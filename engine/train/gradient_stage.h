@@ -66,6 +66,9 @@ class GradientStage {
   // that of chunk.begin; valid until the lane's next call. Without sums_first() they are made and
   // squared here: then exactly one lane calls it for a chunk, once.
   const float* sum_chunk(int lane, FloatRange chunk);
+  // On GPUs: waits until the device has exchanged the buckets of the latest step, or of the one
+  // before, one after the other: the lane's status names the one that hangs.
+  void await_exchange(int lane, bool step_before);
   void interrupt();  // after a lane has failed: releases all lanes that wait for others
 
   // Sums of gradients (a flat buffer; the strategy decides which part the member receives), and the

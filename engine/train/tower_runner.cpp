@@ -66,12 +66,19 @@ class TowerRunner::Progress : public BackwardMark {
   }
 
   void gradients_ready(int64_t floats) override {
+    if (lane_.placement_.rounds_gradients) round({done_, std::min(floats, lane_.trained_floats_)});
     add_towers({done_, floats});
     done_ = floats;
     if (last_ && shared_.exchange) shared_.exchange->gradients_ready(shared_.lane, floats);
   }
 
  private:
+  // In lockstep, of all the lane's towers, which run with the last one.
+  void round(FloatRange ready) {
+    if (ready.size() <= 0) return;
+    for (const Tower& tower : lane_.towers_)
+      lane_.arithmetic_->round(tower.bindings.gradients, ready);
+  }
   void add_towers(FloatRange ready) {
     bool adds = !step_.adds.empty() && ready.size() > 0;
     Span span(adds ? shared_.spans : nullptr, {SpanKind::bucket, "add up towers"});
@@ -96,7 +103,8 @@ TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& option
       memory_(devices.pool(devices.lane_position(lane).device)),
       cuda_(devices.libraries(devices.lane_position(lane).device)),
       replica_(devices.replica(devices.lane_position(lane).device)),
-      gradient_floats_(layout.gradient_floats()) {
+      gradient_floats_(layout.gradient_floats()),
+      trained_floats_(layout.trained_floats()) {
   compile(train_plans_, batch_size(), true, build, layout);
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, batch_size(), false, build, layout);

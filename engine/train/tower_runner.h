@@ -131,7 +131,7 @@ class TowerRunner {
   MemoryPool& memory_;
   CudaLibraries* const cuda_;  // null on a CPU
   Replica& replica_;
-  int64_t gradient_floats_;
+  int64_t gradient_floats_, trained_floats_;
   Plans train_plans_, eval_plans_;
   LaneSchedule schedule_;
   size_t arena_bytes_ = 0, workspace_bytes_ = 0;  // per tower

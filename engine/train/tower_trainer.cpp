@@ -214,6 +214,7 @@ StepOutcome TowerTrainer::result_of(StepMetrics& metrics) const {
 StepOutcome TowerTrainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);
+  devices_->status().begin_step(metrics.step);  // where it hangs, it is in this step
   if (devices_->on_gpus())
     on_lanes([&](int lane) {
       await_step(lane, metrics);
@@ -238,7 +239,10 @@ void TowerTrainer::await_step(int lane, const StepMetrics& metrics) {
   if (devices_->stream(lane).device().kind == DeviceKind::cpu) return;
   devices_->status().enter(lane, Phase::device);
   devices_->await(lane, *metrics.towers_done[static_cast<size_t>(lane)]);
-  if (!placement_.all_are_peers()) devices_->status().enter(lane, Phase::waiting);
+  if (!placement_.all_are_peers()) {
+    gradients_->await_exchange(lane, under_way() > 1);
+    devices_->status().enter(lane, Phase::waiting);
+  }
   devices_->await(lane, *metrics.step_done[static_cast<size_t>(lane)]);
   devices_->status().enter(lane, Phase::idle);
 }

@@ -68,15 +68,18 @@ void require_possible_size(const ParameterLayout& layout) {
 
 Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
                        const ParameterLayout& layout) {
-  Ownership who{.strategy = placement.strategy,
-                .reduction = placement.reduction,
-                .towers = placement.towers,
-                .devices = static_cast<int>(placement.devices.size()),
-                .parameter_device = placement.parameter_device,
-                .root = placement.devices[static_cast<size_t>(placement.parameter_device)].member,
-                .members = {},
-                .buckets = make_buckets(layout.gradient_floats(), bucket),
-                .trained = layout.trained_floats()};
+  Ownership who{
+      .strategy = placement.strategy,
+      .reduction = placement.reduction,
+      .towers = placement.towers,
+      .devices = static_cast<int>(placement.devices.size()),
+      .parameter_device = placement.parameter_device,
+      .root = placement.devices[static_cast<size_t>(placement.parameter_device)].member,
+      .members = {},
+      .buckets = make_buckets(layout.gradient_floats(), bucket, placement.devices[0].id.kind,
+                              static_cast<int>(placement.members.size())),
+      .trained = layout.trained_floats(),
+      .rounds_to_bf16 = placement.rounds_gradients};
   for (const Member& member : placement.members)
     who.members.push_back({member.devices, member.towers, member.peers});
   return who;

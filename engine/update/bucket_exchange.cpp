@@ -38,17 +38,40 @@ size_t bytes_of(FloatRange range) {
   return static_cast<size_t>(range.size()) * sizeof(float);
 }
 
+// The numbers, floats and bf16, for which a member needs room while it exchanges a bucket.
+struct StagedNumbers {
+  int64_t floats = 0, halves = 0;
+  size_t bytes() const {
+    return align_up(static_cast<size_t>(floats) * sizeof(float)) +
+           align_up(static_cast<size_t>(halves) * sizeof(bfloat16));
+  }
+};
+
+StagedNumbers staged_numbers(const Ownership& who, int member) {
+  if (who.uses_all_reduce()) return {};
+  int64_t own = 0, largest = 0;
+  for (size_t b = 0; b < who.buckets.size(); ++b) {
+    own = std::max(own, who.shard(b, member).size());
+    largest = std::max(largest, who.buckets[b].size());
+  }
+  auto halved = [&](int of) {
+    return static_cast<int64_t>(
+        std::ranges::count_if(who.nodes(of), [&](TowerRange node) { return who.halves(node); }));
+  };
+  StagedNumbers staged{.halves = halved(member) * largest};
+  PeerRange peers = who.peers_of(member);
+  for (int other = 0; other < std::ssize(who.members); ++other) {
+    if (peers.has(other) || who.peers_of(other).begin != other) continue;
+    staged.floats += own * std::ssize(who.nodes(other));
+    staged.halves += own * halved(other);
+  }
+  return staged;
+}
+
 }  // namespace
 
 size_t BucketExchange::staging_bytes(const Ownership& who, int member) {
-  if (who.uses_all_reduce()) return 0;
-  size_t own = 0, theirs = 0;
-  for (size_t b = 0; b < who.buckets.size(); ++b)
-    own = std::max(own, bytes_of(who.shard(b, member)));
-  PeerRange peers = who.peers_of(member);
-  for (int other = 0; other < std::ssize(who.members); ++other)
-    if (!peers.has(other) && who.peers_of(other).begin == other) theirs += who.nodes(other).size();
-  return own * theirs;
+  return staged_numbers(who, member).bytes();
 }
 
 BucketExchange::BucketExchange(const Ownership& who, const Options& options, GradientSums& sums,
@@ -70,13 +93,17 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
     lane.stream = sums.streams()[l];
     for (size_t b = 0; b < buckets_.size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
-  staging_ = memory.allocate(MemoryKind::communication, staging_bytes(who_, exchange_.rank()));
+  StagedNumbers staged = staged_numbers(who_, exchange_.rank());
+  staging_ = memory.allocate(MemoryKind::communication, staged.bytes());
   // All messages and trees are planned here, so that a step allocates nothing.
   int depth = lanes_sum_ ? 1 : sums_.depth();
   for (size_t b = 0; b < buckets_.size(); ++b) {
+    for (auto& end : buckets_[b].end) end = stream_->make_event();
     if (!lanes_sum_) buckets_[b].summed_for_peers = who_.summed_for_peers(b, exchange_.rank());
     if (who_.uses_all_reduce()) continue;
-    plan(b);
+    plan(b,
+         reinterpret_cast<bfloat16*>(staging_->as<std::byte>() +
+                                     align_up(static_cast<size_t>(staged.floats) * sizeof(float))));
     depth = std::max(depth, buckets_[b].tree->depth());
   }
   arithmetic_ = make_lane_arithmetic(*stream_, depth);
@@ -102,12 +129,24 @@ void BucketExchange::stop() {
 // A group of peers has sums of its nodes, each peer of the shards that it sums for all of them: its
 // own, and those that it sends to members elsewhere. Messages between two members follow the order
 // of the sender's nodes. One bucket after another uses the staging memory, in the stream's order.
-void BucketExchange::plan(size_t bucket) {
+void BucketExchange::plan(size_t bucket, bfloat16* halves) {
   Bucket& step = buckets_[bucket];
   const int self = exchange_.rank();
   FloatRange own = who_.shard(bucket, self);
   float* staging = staging_->as<float>();
   std::vector<TreeSum::Leaf> leaves;
+  // Calls add(data, bytes) for the messages that carry `part` of a node.
+  auto plan_messages = [&](TowerRange node, FloatRange part, float* floats,
+                           std::vector<Halved>& halved, const auto& add) {
+    int64_t count = std::clamp<int64_t>(who_.trained - part.begin, 0, part.size());
+    if (!who_.halves(node)) count = 0;
+    if (count > 0) {
+      halved.push_back({floats, halves, count});
+      add(halves, static_cast<size_t>(count) * sizeof(bfloat16));
+      halves += count;
+    }
+    if (count < part.size()) add(floats + count, bytes_of({part.begin + count, part.end}));
+  };
   for (int first = 0; first < exchange_.size(); first = who_.peers_of(first).end) {
     PeerRange group = who_.peers_of(first);
     std::vector<TowerRange> nodes = who_.nodes(first);
@@ -118,15 +157,21 @@ void BucketExchange::plan(size_t bucket) {
       }
       // Only this member's shard is received, so the leaf's data begins there.
       leaves.push_back({nodes[n], staging, own.begin});
-      step.scatter.receives.push_back({group.relay(self), staging, bytes_of(own)});
+      plan_messages(nodes[n], own, staging, step.widened, [&](void* data, size_t bytes) {
+        step.scatter.receives.push_back({group.relay(self), data, bytes});
+      });
       staging += own.size();
     }
     if (group.has(self)) continue;
+    const std::vector<TowerRange> own_nodes = who_.nodes(self);
     for (int member = group.begin; member < group.end; ++member) {
       if (who_.peers_of(self).relay(member) != self) continue;
       FloatRange part = who_.shard(bucket, member);
-      for (float* node : sums_.nodes())
-        step.scatter.sends.push_back({member, node + part.begin, bytes_of(part)});
+      for (size_t n = 0; n < own_nodes.size(); ++n)
+        plan_messages(own_nodes[n], part, sums_.nodes()[n] + part.begin, step.narrowed,
+                      [&](const void* data, size_t bytes) {
+                        step.scatter.sends.push_back({member, data, bytes});
+                      });
     }
   }
   step.tree = std::make_unique<TreeSum>(who_.reduction, TowerRange{0, who_.towers}, leaves);
@@ -194,7 +239,7 @@ void BucketExchange::sum_shares(int lane, size_t until, bool wait) {
     auto number = static_cast<int64_t>(b);
     if (wait) {
       Span span(own.spans, {SpanKind::wait, "wait for bucket", number});
-      status_.enter(lane, Phase::waiting, number);
+      status_.enter(lane, Phase::waiting, number + 1);
       wait_until(bucket.arrived, all());
       status_.enter(lane, Phase::bucket, number);
     }
@@ -215,7 +260,7 @@ void BucketExchange::run() {
     wait_while_equal(generation_, seen);
     if (quit_.load()) return;
     try {
-      exchange_all();
+      exchange_all(seen + 1);
     } catch (const BarrierBroken&) {  // a lane failed and reports its error itself
     } catch (const PeerLost&) {
       error_ = std::current_exception();
@@ -228,14 +273,14 @@ void BucketExchange::run() {
   }
 }
 
-void BucketExchange::exchange_all() {
+void BucketExchange::exchange_all(uint32_t step) {
   int row = options_.thread_row;
   if (!overlap_) {
     status_.enter(row, Phase::waiting);
     wait_until(finished_, all());
   }
   for (size_t b = 0; b < buckets_.size(); ++b) {
-    status_.enter(row, Phase::waiting, static_cast<int64_t>(b));
+    status_.enter(row, Phase::waiting, static_cast<int64_t>(b) + 1);
     wait_until(lanes_sum_ ? buckets_[b].summed : buckets_[b].arrived, all());
     if (broken_.load()) throw BarrierBroken{};
     // The count says that the lanes have enqueued their work; the events, that it is done.
@@ -245,6 +290,7 @@ void BucketExchange::exchange_all() {
     reduce(b);
     sums_.square(*arithmetic_, who_.shard(b, exchange_.rank()));
     gather(b);
+    stream_->record(*buckets_[b].end[step % 2]);
     status_.enter(row, Phase::idle);
   }
   status_.enter(row, Phase::waiting);
@@ -262,7 +308,7 @@ void BucketExchange::reduce(size_t bucket) {
   Bucket& step = buckets_[bucket];
   auto number = static_cast<int64_t>(bucket);
   auto in_waiting_phase = [&](auto call) {
-    status_.enter(options_.thread_row, Phase::waiting, number);
+    status_.enter(options_.thread_row, Phase::waiting, number + 1);
     call();
     status_.enter(options_.thread_row, Phase::bucket, number);
   };
@@ -274,9 +320,13 @@ void BucketExchange::reduce(size_t bucket) {
   if (!step.tree)
     return in_waiting_phase(
         [&] { exchange_.all_reduce(sums_.sums() + whole.begin, whole.size(), *stream_); });
-  if (!step.scatter.sends.empty() || !step.scatter.receives.empty())
+  for (const Halved& part : step.narrowed)
+    arithmetic_->narrow(part.floats, part.count, part.halves);
+  // Also without messages: peers call it together.
+  if (exchange_.peers(exchange_.rank()).size() < exchange_.size())
     in_waiting_phase(
         [&] { exchange_.exchange(step.scatter.sends, step.scatter.receives, *stream_); });
+  for (const Halved& part : step.widened) arithmetic_->widen(part.halves, part.count, part.floats);
   arithmetic_->sum(*step.tree, who_.shard(bucket, exchange_.rank()), sums_.sums());
 }
 
@@ -285,7 +335,7 @@ void BucketExchange::gather(size_t bucket) {
   if (who_.shards_state() || !buckets_[bucket].tree) return;  // each has what it needs
   FloatRange whole = who_.buckets[bucket];
   float* sums = sums_.sums() + whole.begin;
-  status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket));
+  status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket) + 1);
   if (who_.updates_every_replica())
     gather_.all_gather(sums, *stream_, whole);
   else

@@ -37,7 +37,7 @@ class BucketExchange {
   BucketExchange(const BucketExchange&) = delete;
   BucketExchange& operator=(const BucketExchange&) = delete;
   // Returns the bytes that the exchange of that member allocates: room for what it receives of one
-  // bucket.
+  // bucket, and for what it sends and receives as bf16.
   static size_t staging_bytes(const Ownership& who, int member);
 
   // Call them between steps: from now on the sink is shown what the lane, or the exchange thread,
@@ -55,6 +55,11 @@ class BucketExchange {
   // that is enqueued, and the lane's stream waits. Throws PeerLost, BarrierBroken, or the thread's
   // LaneError.
   void finish(int lane);
+  // On a GPU: a point in the work of the latest step, or of the one before, at which the bucket is
+  // exchanged. REQUIRES: finish() has been called in that step, and no step begins meanwhile.
+  const Event& exchanged(size_t bucket, bool step_before) const {
+    return *buckets_[bucket].end[(generation_.load() - (step_before ? 1 : 0)) % 2];
+  }
   void abort_waits();  // releases all lanes that wait here, now or later
   // Ends the thread and its stream's work. Stop all exchanges of a process before one is destroyed,
   // as peers read what it sends.
@@ -65,11 +70,18 @@ class BucketExchange {
     std::vector<Outgoing> sends;
     std::vector<Incoming> receives;
   };
+  struct Halved {  // a part of a message of bf16 numbers, beside the floats that it stands for
+    float* floats;
+    bfloat16* halves;
+    int64_t count;
+  };
   struct Bucket {
     std::vector<FloatRange> summed_for_peers;  // on GPUs, by the thread
     Messages scatter;
+    std::vector<Halved> narrowed, widened;        // before and after the messages
     std::unique_ptr<TreeSum> tree;                // of the own shard; null: by an all-reduce
     std::atomic<uint32_t> arrived{0}, summed{0};  // lanes; summed: on CPUs
+    std::unique_ptr<Event> end[2];                // of the exchange, in steps in turn
   };
   struct alignas(64) Lane {
     Stream* stream = nullptr;
@@ -78,10 +90,10 @@ class BucketExchange {
     size_t arrived = 0, summed = 0;               // numbers of buckets in this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
-  void plan(size_t bucket);
+  void plan(size_t bucket, bfloat16* halves);
   void sum_shares(int lane, size_t until, bool wait);
   void run();
-  void exchange_all();
+  void exchange_all(uint32_t step);
   void reduce(size_t bucket);
   void gather(size_t bucket);
   uint32_t all() const { return static_cast<uint32_t>(lanes_.size()); }
@@ -96,7 +108,8 @@ class BucketExchange {
   std::vector<Bucket> buckets_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<LaneArithmetic> arithmetic_;
-  std::unique_ptr<DeviceMemory> staging_;  // receives others' nodes of this member's shard
+  std::unique_ptr<DeviceMemory>
+      staging_;  // receives others' nodes of this member's shard; then bf16
   ShardExchange gather_, squares_;
   std::unique_ptr<Event> end_;
   SpanSink* spans_ = nullptr;

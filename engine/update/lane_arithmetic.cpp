@@ -50,6 +50,16 @@ class HostArithmetic : public LaneArithmetic {
   void add(float* into, const float* from, FloatRange range) override {
     add_floats(into + range.begin, from + range.begin, range.size());
   }
+  void round(float* values, FloatRange range) override {
+    for (int64_t i = range.begin; i < range.end; ++i)
+      values[i] = static_cast<float>(bfloat16(values[i]));
+  }
+  void narrow(const float* from, int64_t count, bfloat16* to) override {
+    for (int64_t i = 0; i < count; ++i) to[i] = bfloat16(from[i]);
+  }
+  void widen(const bfloat16* from, int64_t count, float* to) override {
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+  }
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
     // The first chunk of scratch takes the sum where `out` is still to be read.
     float* scratch = scratch_.data();

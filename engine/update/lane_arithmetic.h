@@ -27,6 +27,11 @@ class LaneArithmetic {
 
   virtual void add(float* into, const float* from, FloatRange range) = 0;  // into[i] += from[i]
 
+  // Numbers as bf16, rounded to nearest even: in place, to half the bytes, and back.
+  virtual void round(float* values, FloatRange range) = 0;
+  virtual void narrow(const float* from, int64_t count, bfloat16* to) = 0;
+  virtual void widen(const bfloat16* from, int64_t count, float* to) = 0;
+
   // out[i] = the tree's sum at i, bitwise equal to TreeSum::sum(). `out` may be a leaf's buffer.
   // Throws Error(unexpected) on a GPU for more than max_gpu_leaves leaves.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;

@@ -69,6 +69,13 @@ __global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, co
   store_pack(sum, into + first);
 }
 
+// to[i] = from[i], rounded by `Through` on the way.
+template <typename Through, typename From, typename To>
+__global__ void __launch_bounds__(threads) convert_kernel(int64_t n, const From* from, To* to) {
+  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i < n) to[i] = To(static_cast<float>(Through(static_cast<float>(from[i]))));
+}
+
 // A gradient is read once, often from another GPU's memory: the load keeps no place in the cache.
 template <int N>
 __device__ inline Pack<float, N> load_once(const float* from) {
@@ -152,6 +159,16 @@ class CudaArithmetic : public LaneArithmetic {
     });
   }
 
+  void round(float* values, FloatRange range) override {
+    convert<bfloat16>(range.size(), values + range.begin, values + range.begin);
+  }
+  void narrow(const float* from, int64_t count, bfloat16* to) override {
+    convert<float>(count, from, to);
+  }
+  void widen(const bfloat16* from, int64_t count, float* to) override {
+    convert<float>(count, from, to);
+  }
+
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
     expect_gpu_tree(tree);
     if (tree.terms().size() <= few_leaves)
@@ -171,6 +188,12 @@ class CudaArithmetic : public LaneArithmetic {
   }
 
  private:
+  template <typename Through, typename From, typename To>
+  void convert(int64_t count, const From* from, To* to) {
+    if (count > 0)
+      launch(convert_kernel<Through, From, To>, blocks_for(count, threads), threads, stream_, count,
+             from, to);
+  }
   template <int leaves>
   void sum_terms(const TreeSum& tree, FloatRange range, float* out) {
     Terms<leaves> terms;
@@ -204,7 +227,9 @@ class CudaArithmetic : public LaneArithmetic {
 // then wait for an NCCL kernel that waits for one of another thread, which wants that lock.
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void* stream) {
   CurrentCudaDevice current(index);
-  load_kernels(add_kernel<pack>, add_kernel<1>, square_kernel, sum_rows_kernel);
+  load_kernels(add_kernel<pack>, add_kernel<1>, square_kernel, sum_rows_kernel,
+               convert_kernel<bfloat16, float, float>, convert_kernel<float, float, bfloat16>,
+               convert_kernel<float, bfloat16, float>);
   for (int depth : {4, 8, max_depth})
     load_kernels(sum_kernel_for<few_leaves, pack>(depth), sum_kernel_for<few_leaves, 1>(depth),
                  sum_kernel_for<many_leaves, pack>(depth), sum_kernel_for<many_leaves, 1>(depth));

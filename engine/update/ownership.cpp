@@ -45,9 +45,12 @@ std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t float
   return buckets;
 }
 
-std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config) {
+std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config, DeviceKind kind,
+                                     int members) {
   auto floats = [](double mib) { return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float)); };
-  return make_buckets(total, floats(config.first_mib), floats(config.mib));
+  double fitting = kind == DeviceKind::cpu ? 8 : std::clamp(4.0 * members, 25.0, 64.0);
+  return make_buckets(total, floats(config.first_mib),
+                      floats(config.mib > 0 ? config.mib : fitting));
 }
 
 bool Ownership::uses_all_reduce() const {

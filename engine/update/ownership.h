@@ -29,8 +29,10 @@ std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share s
 // Cuts `total` floats into buckets of `floats`; the first has `first` floats, so that reduction
 // starts early. Sizes are rounded up: buckets begin at multiples of TreeSum::chunk (tree.h).
 std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
-// The same in the sizes of the config.
-std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config);
+// The same in the sizes of the config, for members of this kind. Between GPUs a small message costs
+// mostly its start, so buckets grow with the number of shards.
+std::vector<FloatRange> make_buckets(int64_t total, const BucketConfig& config, DeviceKind kind,
+                                     int members);
 
 // Members [begin, end), GPUs of one process that read each other's memory; a member may be alone.
 struct PeerRange {
@@ -54,6 +56,9 @@ struct Ownership {
   std::vector<Member> members;
   std::vector<FloatRange> buckets;  // ranges of the flat gradient buffer
   int64_t trained = 0;              // floats of gradients; sums of running statistics follow
+  // Whether the gradients of each tower are rounded to bf16 before they are added up: of a node of
+  // one tower a message then has half the bytes.
+  bool rounds_to_bf16 = false;
 
   // False: the devices of a member update its front device's replica; the others are copied.
   bool updates_every_replica() const { return strategy == Strategy::mirrored; }
@@ -65,7 +70,8 @@ struct Ownership {
   PeerRange peers_of(int member) const { return members[static_cast<size_t>(member)].peers; }
   // Whether sums over several members are the transport's own (Reduction::native without peers).
   bool uses_all_reduce() const;
-  std::vector<TowerRange> nodes(int member) const;    // tree nodes that its peers' towers make up
+  std::vector<TowerRange> nodes(int member) const;  // tree nodes that its peers' towers make up
+  bool halves(TowerRange node) const { return rounds_to_bf16 && node.size() == 1; }
   FloatRange shard(size_t bucket, int member) const;  // the part that the member sums for all
   // What the member sums over the towers of its peers: its shard, and shards of members that are
   // none of them. In order; neighbours are one range.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -109,7 +110,13 @@ bool Links::connect(const std::string& name, int rank, int size, int device,
 }
 
 ptrdiff_t Links::send_some(int peer, const void* data, size_t bytes) {
-  return moved(::send(sockets_[static_cast<size_t>(peer)], data, bytes, MSG_NOSIGNAL));
+  // Bytes of this process behind which its collectives hang.
+  static const char* most = std::getenv("EMULATED_NCCL_BYTES");
+  static std::atomic<size_t> sent{0};
+  if (most && sent >= std::strtoull(most, nullptr, 10)) return 0;
+  ptrdiff_t now = moved(::send(sockets_[static_cast<size_t>(peer)], data, bytes, MSG_NOSIGNAL));
+  if (now > 0) sent += static_cast<size_t>(now);
+  return now;
 }
 
 ptrdiff_t Links::receive_some(int peer, void* data, size_t bytes) {

@@ -98,6 +98,15 @@ TEST_F(EmulationPeers, OneHashWithNormsOfLayersInBf16) {
                   3, test_machines);
 }
 
+TEST_F(EmulationPeers, OneHashWithGradientsInBf16) {
+  expect_one_hash(small_run([](SmallRun& r) {
+                    r.model = {.name = "cnn", .hidden = {16}, .channels = {4, 8}};
+                    r.model.normalization = ModelConfig::Normalization::batch_norm;
+                    r.reduction_dtype = RunConfig::GradientDtype::bf16;
+                  }),
+                  2, test_machines);
+}
+
 TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
   expect_one_hash(small_run([](SmallRun& r) {
                     r.precision = DType::f16;

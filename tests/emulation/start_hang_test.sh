@@ -39,4 +39,12 @@ ends lr-find "${words[@]}" --steps 4
 # The copies do not hang where NCCL makes them.
 EMULATED_FAULTS='0-1 hangs, 1-0 hangs' NCCL_P2P_DISABLE=1 EMULATED_GPUS=2 timeout 120 "$trainer" "${words[@]}" "output=$work/nccl" \
   >"$work/out" 2>"$work/err" || fail "NCCL_P2P_DISABLE=1: exit $?: $(cat "$work/err")"
+
+# A collective that hangs is named by its bucket of the gradient: the connections stop after so many bytes, in the second step.
+code=0
+EMULATED_NCCL_BYTES=450000 NCCL_P2P_DISABLE=1 EMULATED_GPUS=2 timeout 120 "$trainer" "${words[@]}" "model.hidden=[1024]" \
+  steps=8 bucket.first_mib=0.01 bucket.mib=0.01 "output=$work/bucket" >"$work/out" 2>"$work/err" || code=$?
+[ $code = 8 ] || fail "a hanging bucket: exit $code: $(cat "$work/err")"
+tail -n 1 "$work/err" | grep -qE '^error\[8\]: all threads wait for each other in step 2 .*, cuda:[01]: waiting for bucket [1-9] in step 2; docs/gpu' ||
+  fail "a hanging bucket: $(cat "$work/err")"
 echo "ended by name"

@@ -130,7 +130,8 @@ TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
   EXPECT_EQ(layout.total_floats(), whole.total_floats());
   EXPECT_GT(layout.frozen_count(), layout.parameter_count() / 2);
   EXPECT_EQ(layout.gradient_floats(), layout.trained_floats());  // no batch norm updates a state
-  EXPECT_EQ(make_buckets(layout.gradient_floats(), run.bucket).back().end, layout.trained_floats());
+  EXPECT_EQ(make_buckets(layout.gradient_floats(), run.bucket, DeviceKind::cpu, 1).back().end,
+            layout.trained_floats());
   constexpr int64_t slots = 3;  // adamw's two and the average
   int64_t frozen = whole.trained_floats() - layout.trained_floats();
   int64_t saved = bytes_of(all, "optimizer") - bytes_of(memory, "optimizer");

@@ -158,6 +158,12 @@ const std::vector<MatrixRow> matrix_rows = {
      }},
     {"cnn_batch_norm_dropout",
      [](SmallRun& r) { r.model.normalization = ModelConfig::Normalization::batch_norm; }},
+    {"cnn_gradients_in_bf16",
+     [](SmallRun& r) {
+       r.model.normalization = ModelConfig::Normalization::batch_norm;
+       r.reduction_dtype = RunConfig::GradientDtype::bf16;
+     },
+     2},
     {"cnn_decay_of_matrices",
      [](SmallRun& r) {
        r.model.normalization = ModelConfig::Normalization::batch_norm;

@@ -2,6 +2,7 @@
 #include "engine/update/lane_arithmetic.h"
 
 #include <cmath>
+#include <limits>
 
 #include <spire/error.h>
 
@@ -40,6 +41,34 @@ TEST_P(LaneArithmeticTest, AddsWithinTheRangeAlone) {
       expected[i] += other[i];
     ASSERT_EQ(into.values(), expected) << range.begin << " to " << range.end;
   }
+}
+
+// In place within the range alone, and on the way to half the bytes and back.
+TEST_P(LaneArithmeticTest, RoundsToBf16) {
+  std::vector<float> values = values_of_tower(2);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float special[] = {1 + 0x1p-8f, 1 + 0x3p-8f, -0.0f,    infinity,
+                           -infinity,   0x1.ffp127f, 0x1p-140f};
+  std::copy(std::begin(special), std::end(special), values.begin() + 5);
+  std::vector<float> rounded = values;
+  for (float& value : rounded) value = static_cast<float>(bfloat16(value));
+  auto there = place(values);
+  for (FloatRange range : ranges) {
+    there.set(values);
+    arithmetic()->round(there.data(), range);
+    stream().synchronize();
+    std::vector<float> expected = values;
+    std::copy(rounded.begin() + range.begin, rounded.begin() + range.end,
+              expected.begin() + range.begin);
+    ASSERT_EQ(there.values(), expected) << range.begin << " to " << range.end;
+  }
+  there.set(values);
+  OnDevice<bfloat16> halves(GetParam(), std::vector<bfloat16>(values.size()));
+  auto back = place(std::vector<float>(values.size(), -1));
+  arithmetic()->narrow(there.data(), length, halves.data());
+  arithmetic()->widen(halves.data(), length, back.data());
+  stream().synchronize();
+  EXPECT_EQ(back.values(), rounded);
 }
 
 // Leaf `shard` begins after the first chunk.

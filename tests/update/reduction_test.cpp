@@ -27,12 +27,43 @@ struct Layout {
   Strategy strategy = Strategy::mirrored;
   Reduction order = Reduction::invariant;
   bool by_chunks = false;  // sums are made chunk by chunk, and stored nowhere
+  bool rounds = false;     // values are bf16 numbers
 };
 
 struct Reduced {
   Floats sums;
   std::vector<double> squares;
   std::vector<FloatRange> shards;
+  size_t sent = 0;  // bytes of the reduce-scatter, the gathers and the squares
+};
+
+// Counts what it sends.
+class CountingCommunicator : public Communicator {
+ public:
+  explicit CountingCommunicator(std::unique_ptr<Communicator> real)
+      : Communicator(peers_of(*real)), real_(std::move(real)) {}
+
+  int rank() const override { return real_->rank(); }
+  void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
+                Stream& stream) override {
+    for (const Outgoing& message : sends) sent += message.bytes;
+    real_->exchange(sends, receives, stream);
+  }
+  void all_reduce(float* values, int64_t count, Stream& stream) override {
+    real_->all_reduce(values, count, stream);
+  }
+  void check() override { real_->check(); }
+  void abort() noexcept override { real_->abort(); }
+
+  size_t sent = 0;
+
+ private:
+  static std::vector<PeerRange> peers_of(const Communicator& real) {
+    std::vector<PeerRange> peers;
+    for (int member = 0; member < real.size(); ++member) peers.push_back(real.peers(member));
+    return peers;
+  }
+  std::unique_ptr<Communicator> real_;
 };
 
 Stream& host_stream() {
@@ -53,7 +84,8 @@ Ownership ownership_of(const Layout& layout) {
                 .devices = devices,
                 .members = {},
                 .buckets = make_buckets(layout.floats, chunk, 3 * chunk),
-                .trained = layout.trained};
+                .trained = layout.trained,
+                .rounds_to_bf16 = layout.rounds};
   for (int rank = 0; rank < layout.ranks; ++rank)
     who.members.push_back({{rank * layout.lanes, (rank + 1) * layout.lanes, devices},
                            towers_of_lane(layout.towers, rank, layout.ranks),
@@ -69,7 +101,7 @@ struct RankSums {
         sums(who, rank, nodes, std::vector(static_cast<size_t>(layout.lanes), &host_stream()),
              squares, host_memory()) {
     if (layout.ranks == 1) return;
-    communicator = make_device_exchange(*group, {});
+    communicator = std::make_unique<CountingCommunicator>(make_device_exchange(*group, {}));
     BucketExchange::Options options;
     options.thread_row = layout.lanes;
     exchange =
@@ -78,7 +110,7 @@ struct RankSums {
 
   const Ownership who;
   GradientSums sums;
-  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<CountingCommunicator> communicator;
   std::unique_ptr<BucketExchange> exchange;  // null: one rank
 };
 
@@ -146,6 +178,7 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
     run_ranks(layout.lanes, [&](int lane) { sum_share(layout, sums, lane, reduced.sums); });
   }
   if (!layout.by_chunks) reduced.sums.assign(sums.sums.sums(), sums.sums.sums() + layout.floats);
+  if (sums.communicator) reduced.sent = sums.communicator->sent;
   reduced.shards = sums.who.shards_of_members()[static_cast<size_t>(rank)];
   return reduced;
 }
@@ -194,6 +227,37 @@ TEST(GradientSums, ChunksThatAreStoredNowhereEqualTheTree) {
       Layout stored = layout;
       stored.by_chunks = false;
       EXPECT_EQ(reduce(layout, values)[0].squares, reduce(stored, values)[0].squares);
+    }
+  }
+}
+
+// The gradient of a single tower travels in half the bytes; the statistics behind do not.
+TEST(BucketExchange, SendsTowersThatAreRoundedInHalfTheBytes) {
+  int64_t floats = 11 * chunk + 160, trained = 10 * chunk + 48;
+  for (int towers : {2, 3, 4}) {
+    auto values = values_of_towers(towers, floats);
+    for (Floats& tower : values)
+      for (int64_t i = 0; i < trained; ++i) {
+        float& value = tower[static_cast<size_t>(i)];
+        value = static_cast<float>(bfloat16(value));
+      }
+    Floats tree = tree_of(values, {0, towers});
+    Layout layout{towers, 2, 1, floats, trained, Strategy::sharded};
+    auto whole = reduce(layout, values, 1);
+    layout.rounds = true;
+    auto rounded = reduce(layout, values, 1);
+    for (size_t rank : {size_t{0}, size_t{1}}) {
+      for (FloatRange shard : rounded[rank].shards)
+        expect_bits(rounded[rank].sums, tree, shard, "sums");
+      EXPECT_EQ(rounded[rank].squares, whole[rank].squares);
+      int64_t halved = 0;  // floats
+      for (FloatRange shard : rounded[1 - rank].shards)
+        halved += std::clamp<int64_t>(trained - shard.begin, 0, shard.size());
+      // A rank with two of three towers sends each alone, one with two of four their sum.
+      auto nodes = ownership_of(layout).nodes(static_cast<int>(rank));
+      halved *= std::ranges::count(nodes, 1, &TowerRange::size);
+      size_t saved = 2 * static_cast<size_t>(halved);
+      EXPECT_EQ(rounded[rank].sent, whole[rank].sent - saved);
     }
   }
 }
@@ -377,35 +441,6 @@ TEST(BucketExchange, ALostPeerReleasesTheLanes) {
   auto groups = threads_groups(2);
   groups[1].reset();  // rank 1 is gone
   EXPECT_THROW(reduce_rank({2, 2, 1, chunk, chunk}, values, 0, groups[0].get(), 1), PeerLost);
-}
-
-TEST(Buckets, CoverTheBufferInWholeChunksTheFirstOneSmall) {
-  for (int64_t total : {int64_t{0}, int64_t{1}, chunk, 10 * chunk + 7}) {
-    auto buckets = make_buckets(total, 1, 3 * chunk - 5);
-    int64_t next = 0;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      EXPECT_EQ(buckets[b].begin, next);
-      EXPECT_EQ(next % chunk, 0);
-      EXPECT_LE(buckets[b].size(), b == 0 ? chunk : 3 * chunk);
-      next = buckets[b].end;
-    }
-    EXPECT_EQ(next, total);
-  }
-}
-
-TEST(Buckets, SharesAreDisjointWholeChunksAndEven) {
-  FloatRange bucket{chunk, 12 * chunk + 100};
-  for (int count : {1, 2, 5, 20}) {
-    int64_t next = bucket.begin;
-    for (int member = 0; member < count; ++member) {
-      FloatRange share = share_of(bucket, member, member + 1, count);
-      EXPECT_EQ(share.begin, next);
-      EXPECT_LE(share.size(), (12 / count + 1) * chunk);
-      next = share.end;
-    }
-    EXPECT_EQ(next, bucket.end);
-    EXPECT_EQ(share_of(bucket, 0, count, count), bucket);
-  }
 }
 
 TEST(HostAllGather, EveryRankKnowsEveryEntry) {

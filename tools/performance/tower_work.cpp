@@ -39,7 +39,6 @@ TowerWork tower_work(const RunSetup& setup, bool once) {
           .slots = std::ssize(slot_names(options.config.optimizer)),
           .precision = compute_dtype(options.config),
           .layout = layout,
-          .buckets = make_buckets(layout.gradient_floats(), options.config.bucket),
           .lowered = std::move(lowered)};
 }
 

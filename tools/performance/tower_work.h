@@ -1,5 +1,5 @@
-// The graph of a run's tower (a share of the global batch) without a device: shapes, FLOPs and
-// buckets are the same on all devices.
+// The graph of a run's tower (a share of the global batch) without a device: shapes and
+// FLOPs are the same on all devices.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,8 +20,7 @@ struct TowerWork {
   int64_t slots = 0;             // floats of optimizer state per weight
   DType precision = DType::f32;  // of activations
   ParameterLayout layout;
-  std::vector<FloatRange> buckets;  // of gradients, as they are reduced
-  LoweredGraph lowered;             // forward and backward
+  LoweredGraph lowered;  // forward and backward
 
   std::vector<OpWork> ops() const { return work_of(lowered.graph, lowered.gradients); }
   double flops_per_sample() const;  // 2 per multiply-add

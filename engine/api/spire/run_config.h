@@ -14,7 +14,7 @@ namespace spire {
 // What a model learns to predict from a table or arrays: a class label, or numbers.
 enum class TargetKind { automatic, classes, values };
 
-// Comments name the models that use a member.
+// Comments name the models that use a member. An empty list means the model's default.
 struct ModelConfig {
   enum class Variant { cifar, imagenet };
   enum class Shortcut { projection, identity };
@@ -25,7 +25,6 @@ struct ModelConfig {
 
   std::string name = "auto";  // a row of the table in models/model.cpp; auto: by the data
 
-  // An empty list means the model's default.
   std::vector<int64_t> hidden = {};    // mlp, cnn, autoencoder: widths of the dense layers
   std::vector<int64_t> channels = {};  // cnn, unet, autoencoder: channels of the convolutions
 
@@ -381,7 +380,7 @@ struct CheckpointConfig {
 // Sizes of buckets: ranges of the gradient, each summed over devices while backward goes on.
 struct BucketConfig {
   double first_mib = 0.25;  // first bucket: small, so that the summing starts early
-  double mib = 8.0;         // all others
+  double mib = 0.0;         // all others; 0: 8 between CPUs, 25 to 64 between GPUs
 };
 
 struct MemoryConfig {
@@ -398,7 +397,7 @@ struct CudaConfig {
 
   bool graphs = true;                   // record a tower's work as a CUDA graph and replay it
   bool tf32 = false;                    // fp32 matrix products in TF32: 10 bits of fraction
-  bool autotune = true;                 // measure cuDNN's engines once and keep the fastest
+  bool autotune = true;                 // measure engines of libraries once, keep the fastest
   std::string autotune_cache = "auto";  // file that keeps the measurements: auto, none, a path
   Attention attention = Attention::automatic;  // auto: cuDNN where it can; own: Spire's kernels
   Peer peer = Peer::automatic;                 // how GPUs of a process exchange data
@@ -408,8 +407,7 @@ struct CheckConfig {
   int64_t replicas_every = 0;  // steps between comparisons of all replicas; 0: only at checkpoints
 };
 
-// What to do about a bad step: its loss or gradient norm is not finite, or is an outlier among
-// those of the last steps.
+// What to do about a bad step, whose loss or gradient norm is not finite or is an outlier.
 struct GuardConfig {
   enum class OnBadStep { stop, skip, rollback };
 
@@ -450,6 +448,7 @@ struct RunConfig {
   enum class Strategy { parameter_device, mirrored, sharded };
   // How gradients are summed: in a fixed order, with the same bits on any devices, or as NCCL does.
   enum class Reduction { invariant, native };
+  enum class GradientDtype { fp32, bf16 };  // of each tower, before they are added up in fp32
   enum class Precision { fp32, bf16, fp16, exact };
 
   ModelConfig model;
@@ -468,6 +467,7 @@ struct RunConfig {
   std::string parameter_device = "auto";           // has the master weights and the optimizer state
   Strategy strategy = Strategy::parameter_device;  // who updates the weights
   Reduction reduction = Reduction::invariant;      // how gradients are summed
+  GradientDtype reduction_dtype = GradientDtype::fp32;
   BucketConfig bucket;
   MemoryConfig memory;
   CudaConfig cuda;

@@ -92,7 +92,7 @@ SPIRE_API std::string phase_text(Phase phase, int64_t detail);  // "forward", "b
 struct PhaseRow {
   std::string thread;  // "cpu:0", "cpu:1 lane 3", "exchange"
   Phase phase = Phase::idle;
-  int64_t detail = 0;  // index of the bucket in Phase::bucket
+  int64_t detail = 0;  // bucket: its index; waiting: 1 + that of the awaited bucket, or 0
   int64_t step = 0;    // step in progress, 1 for the first; 0 before it
   double seconds = 0;  // since the phase was entered
 };

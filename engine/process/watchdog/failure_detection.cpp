@@ -133,11 +133,19 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Time
   double shortest = std::numeric_limits<double>::infinity();
   int64_t first_step = std::numeric_limits<int64_t>::max(), last_step = 0;
   bool any_waits = false;
+  std::string first;  // of those that wait for a bucket: whoever waits for the earliest
+  std::pair earliest(std::numeric_limits<int64_t>::max(), int64_t{0});  // step and bucket
   for (const RankView& view : ranks) {
     if (view.rows.empty() && !view.done) return {};  // unknown: it may work
     for (const PhaseRow& row : view.rows) {
       if (works(row)) return {};
       any_waits = any_waits || row.phase == Phase::waiting;
+      std::pair awaited(row.step, row.detail);
+      if (row.phase == Phase::waiting && row.detail > 0 && awaited < earliest) {
+        earliest = awaited;
+        first = fmt::format("; {}, {}: {}{}", view.name, row.thread, position_text(row),
+                            advice_for(row));
+      }
       shortest = std::min(shortest, row.seconds);
       first_step = std::min(first_step, row.step);
       last_step = std::max(last_step, row.step);
@@ -147,9 +155,9 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Time
   // The ranks may be in different steps, since they wait at different places.
   Failure failure;
   failure.text =
-      fmt::format("all {} wait for each other in {} for {:.1f} s (timeouts.step: {:g} s)",
+      fmt::format("all {} wait for each other in {} for {:.1f} s (timeouts.step: {:g} s){}",
                   ranks.size() > 1 ? "ranks" : "threads", steps_text(first_step, last_step),
-                  shortest, limits.step);
+                  shortest, limits.step, first);
   return failure;
 }
 

@@ -12,6 +12,8 @@ std::string phase_text(Phase phase, int64_t detail) {
       "idle",   "waiting", "start",  "data",       "forward",     "backward", "bucket",
       "update", "eval",    "device", "checkpoint", "device setup"};  // as the enum has them
   if (phase == Phase::bucket) return fmt::format("bucket {}", detail);
+  if (phase == Phase::waiting && detail > 0)
+    return fmt::format("waiting for bucket {}", detail - 1);
   auto index = static_cast<size_t>(phase);
   return index < words.size() ? std::string(words[index]) : fmt::format("phase {}", index);
 }

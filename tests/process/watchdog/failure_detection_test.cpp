@@ -145,6 +145,18 @@ TEST(Deadlock, NeedsARankThatWaitsAndNoneThatWorks) {
             "all ranks wait for each other in step 37 for 12.5 s (timeouts.step: 10 s)");
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2.5)) << "the slack counts";
 
+  zero.rows[0].detail = 4, one.rows[1].detail = 3;
+  EXPECT_EQ(find_deadlock(std::vector{zero, one}, test_limits, 2)->text,
+            "all ranks wait for each other in step 37 for 12.5 s (timeouts.step: 10 s); rank 1 "
+            "(host b, pid 77), io: waiting for bucket 2 in step 37")
+      << "the earliest bucket is named";
+  one.rows[1].step = 38;
+  EXPECT_NE(find_deadlock(std::vector{zero, one}, test_limits, 2)->text.find("bucket 3 in step 37"),
+            std::string::npos)
+      << "of the earliest step";
+  one.rows[1].step = 37;
+  zero.rows[0].detail = one.rows[1].detail = 0;
+
   one.rows[0].step = one.rows[1].step = 38;
   EXPECT_NE(find_deadlock(std::vector{zero, one}, test_limits, 2)->text.find("steps 37 to 38"),
             std::string::npos);

@@ -87,7 +87,9 @@ TEST(ThreadStatus, PhasesHaveNames) {
                                                  {Phase::device, "device"},
                                                  {Phase::checkpoint, "checkpoint"},
                                                  {Phase::setup, "device setup"}};
-  for (const auto& [phase, name] : names) EXPECT_EQ(phase_text(phase, 3), name);
+  for (const auto& [phase, name] : names)
+    EXPECT_EQ(phase_text(phase, phase == Phase::waiting ? 0 : 3), name);
+  EXPECT_EQ(phase_text(Phase::waiting, 4), "waiting for bucket 3");
 }
 
 TEST(ThreadStatus, EnteringStartsTheTimeAnew) {

@@ -73,7 +73,7 @@ class Sum {
                   .towers = lanes_,
                   .devices = lanes_,
                   .members = {},
-                  .buckets = make_buckets(floats_, bucket),
+                  .buckets = make_buckets(floats_, bucket, team_.device(0).kind, members_),
                   .trained = floats_};
     for (int member = 0; member < members_; ++member) {
       int first = member * lanes_per_member(), end = first + lanes_per_member();

@@ -69,18 +69,24 @@ std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLay
   return ready;
 }
 
+// Buckets grow with the number of GPUs; these are of as many as a server has.
+constexpr int usual_members = 8;
+
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings) {
   expect_one_device(variant, measured);
   TowerWork tower = tower_work(config_of(variant, config));
   Roofline roofline = roofline_of(ceilings, 1.0 / static_cast<double>(ceilings.devices));
   auto seconds = [&](const OpWork& work) { return roofline.seconds(work); };
+  DeviceKind kind = ceilings.kind == Kind::cuda ? DeviceKind::cuda : DeviceKind::cpu;
+  std::vector<FloatRange> buckets =
+      make_buckets(tower.layout.gradient_floats(), config.bucket, kind, usual_members);
   return {.variant = variant,
           .batch_size = tower.batch,
           .step_seconds = measured.step_seconds,
           .times = measured.times,
-          .buckets = tower.buckets,
-          .ready = ready_shares(tower.lowered, tower.layout, tower.buckets, seconds)};
+          .buckets = buckets,
+          .ready = ready_shares(tower.lowered, tower.layout, buckets, seconds)};
 }
 
 namespace {
