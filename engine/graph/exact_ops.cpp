@@ -62,8 +62,12 @@ std::shared_ptr<const Op> exact_convolution(const Graph& graph, const Node& node
                                                                  .global_batch = global_batch});
 }
 
-std::shared_ptr<const Op> exact_cross_entropy(const Graph& graph, const Node& node) {
-  const auto& loss = static_cast<const SoftmaxCrossEntropyOp&>(*node.op).attributes();
+// The exact form makes its gradient in an op of its own.
+std::shared_ptr<const Op> exact_cross_entropy(const Graph& graph, Node& node) {
+  auto loss = static_cast<const SoftmaxCrossEntropyOp&>(*node.op).attributes();
+  if (loss.gradient) node.outputs.erase(node.outputs.begin());
+  loss.gradient = false;
+  node.op = std::make_shared<SoftmaxCrossEntropyOp>(loss);  // which messages name
   if (loss.rows_per_sample != 1 || loss.unlabelled) refuse(graph, node, " over sequences");
   if (loss.z_loss != 0) refuse(graph, node, " with loss.z_loss");
   return std::make_shared<ExactCrossEntropyOp>(loss);
@@ -80,13 +84,14 @@ int use_exact_ops(Graph& graph, int64_t global_batch) {
       node.op = exact_dense(graph, node, global_batch);
     } else if (name == "conv2d") {
       node.op = exact_convolution(graph, node, global_batch);
-    } else if (name == "softmax_cross_entropy") {
+    } else if (name.starts_with("softmax_cross_entropy")) {
       node.op = exact_cross_entropy(graph, node);
     } else {
       refuse(graph, node);
     }
     ++replaced;
   }
+  graph.reindex();
   return replaced;
 }
 

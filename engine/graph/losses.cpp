@@ -130,8 +130,10 @@ void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                                            .mixed = bool(options.mix),
                                            .unlabelled = options.unlabelled,
                                            .z_loss = graph.training() ? options.z_loss : 0.0f,
-                                           .weight = options.weight};
+                                           .weight = options.weight,
+                                           .gradient = graph.training()};
   auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(inputs, attributes);
+  if (attributes.gradient) outputs.erase(outputs.begin());
   graph.add_loss(outputs[0]);
   graph.mark_output("loss", outputs[0]);
   graph.mark_output("score", outputs[1]);

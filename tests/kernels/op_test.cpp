@@ -124,7 +124,7 @@ std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceT
   std::vector<HostTensor> weights;
   for (const DeviceTensor& output : outputs) weights.push_back(zeros(output.spec.shape));
   if (test.is_loss) {
-    weights[0][0] = test.step.gradient_scale;
+    weights[static_cast<size_t>(test.differentiable[0])][0] = test.step.gradient_scale;
     return weights;
   }
   for (int k : test.differentiable) {

@@ -113,7 +113,8 @@ struct OpCase {
   double floor = 0;
   bool any_threads = false;  // the bits do not depend on the number of CPU threads
   bool coarse = false;       // f32 tensors of a 16-bit run on a GPU have the error of 16 bits
-  // L = sum over these outputs of r_k * output_k, r random; of a loss gradient_scale * output 0.
+  // L = sum over these outputs of r_k * output_k, r random; of a loss: gradient_scale times the
+  // first of these outputs.
   std::vector<int> differentiable = {0};
   bool is_loss = false;
   double difference_step = 1e-5;

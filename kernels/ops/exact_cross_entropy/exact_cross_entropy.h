@@ -8,7 +8,7 @@
 
 namespace spire {
 
-// inputs, outputs: as SoftmaxCrossEntropyOp.
+// inputs, outputs: as SoftmaxCrossEntropyOp without the gradient.
 class ExactCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;
@@ -28,9 +28,9 @@ class ExactCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttributes>
 };
 
 struct ExactLoss {
-  double loss = 0, correct = 0, logsumexp = 0;
+  double loss = 0, correct = 0;
 
-  void operator+=(const ExactLoss& other) {  // of other rows, so logsumexp means nothing then
+  void operator+=(const ExactLoss& other) {
     loss += other.loss;
     correct += other.correct;
   }
@@ -53,10 +53,9 @@ class ExactSoftmaxRow {
       expected = std::fma(share, static_cast<double>(x_[target.labels[i]]), expected);
     }
     if (smoothing > 0) expected = std::fma(smoothing, mean(), expected);
-    if (target.count == 0) return {HUGE_VAL - HUGE_VAL, 0, lse};  // no label: NaN
+    if (target.count == 0) return {HUGE_VAL - HUGE_VAL, 0};  // no label: NaN
     double loss = weight * (lse - expected);
-    return {rint(loss * 0x1p30) * 0x1p-30, target.heavier() == first_ && !has_nan() ? 1.0 : 0.0,
-            lse};
+    return {rint(loss * 0x1p30) * 0x1p-30, target.heavier() == first_ && !has_nan() ? 1.0 : 0.0};
   }
 
   // Returns (probability - target share) * scale of class c.

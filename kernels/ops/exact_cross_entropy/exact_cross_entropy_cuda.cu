@@ -14,7 +14,7 @@ constexpr int exact_cross_entropy_threads = 64, exact_totals_threads = 256;
 __global__ void __launch_bounds__(exact_cross_entropy_threads)
     exact_cross_entropy_kernel(int64_t rows, int64_t classes, const float* __restrict__ logits,
                                LabelTargets targets, SoftmaxCrossEntropyAttributes attributes,
-                               double* __restrict__ losses, float* __restrict__ logsumexp) {
+                               double* __restrict__ losses) {
   int64_t row = int64_t{blockIdx.x} * exact_cross_entropy_threads + threadIdx.x;
   if (row >= rows) return;
   ExactSoftmaxRow softmax(logits + row * classes, classes);
@@ -22,7 +22,6 @@ __global__ void __launch_bounds__(exact_cross_entropy_threads)
                                static_cast<double>(attributes.weight));
   losses[row] = one.loss;
   losses[rows + row] = one.correct;
-  logsumexp[row] = static_cast<float>(one.logsumexp);
 }
 
 __global__ void __launch_bounds__(exact_totals_threads)
@@ -62,10 +61,10 @@ Kernel make_cuda(const ExactCrossEntropyOp& op, const KernelRequest& request) {
   int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
   auto run = [=, attributes = op.attributes()](const KernelArgs& args) {
     auto losses = args.scratch<double>();
-    LabelTargets targets(attributes, classes, args.inputs, 2);
+    LabelTargets targets(attributes, classes, args.inputs);
     launch(exact_cross_entropy_kernel, blocks_for(rows, exact_cross_entropy_threads),
            exact_cross_entropy_threads, args.stream, rows, classes, args.in<float>(0), targets,
-           attributes, losses, args.out<float>(2));
+           attributes, losses);
     launch(exact_loss_totals_kernel, 1u, exact_totals_threads, args.stream, rows, losses,
            args.out<double>(0), args.out<double>(1));
   };
@@ -76,7 +75,7 @@ template <>
 Kernel make_cuda(const ExactCrossEntropyBackwardOp& op, const KernelRequest& request) {
   int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
   return [=, attributes = op.attributes()](const KernelArgs& args) {
-    LabelTargets targets(attributes, classes, args.inputs, 2);
+    LabelTargets targets(attributes, classes, args.inputs);
     launch(exact_cross_entropy_backward_kernel, blocks_for(rows, exact_cross_entropy_threads),
            exact_cross_entropy_threads, args.stream, rows, classes, args.in<float>(0), targets,
            attributes, args.step, args.out<float>(0));

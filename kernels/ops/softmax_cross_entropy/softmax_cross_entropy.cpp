@@ -1,5 +1,4 @@
-// Shapes and gradient of softmax cross entropy. The backward computes probabilities again, from
-// logits and logsumexp.
+// Shapes and gradient of softmax cross entropy.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 #include <spire/op_checks.h>
@@ -12,7 +11,8 @@ namespace {
 
 void expect_logits(const Op& op, TensorSpecs inputs,
                    const SoftmaxCrossEntropyAttributes& attributes) {
-  const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss, weight] = attributes;
+  const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss, weight, gradient] =
+      attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
   expect(op, logits.shape.rank() == 2 && logits.shape[1] > 0, "takes logits (N, C), got {}",
@@ -30,11 +30,11 @@ void expect_logits(const Op& op, TensorSpecs inputs,
   expect(op, !(mixed && unlabelled), "mixed samples need a label for each row");
 }
 
-// The second labels and their shares, inputs `first` and `first` + 1.
-void expect_mix(const Op& op, TensorSpecs inputs, size_t first, int64_t rows_per_sample) {
-  expect_taken(op, inputs[first], inputs[1], "other labels");
+// The second labels and their shares.
+void expect_mix(const Op& op, TensorSpecs inputs, int64_t rows_per_sample) {
+  expect_taken(op, inputs[2], inputs[1], "other labels");
   TensorSpec mix{{inputs[0].shape[0] / rows_per_sample}, DType::f32};
-  expect_taken(op, inputs[first + 1], mix, "a mix");
+  expect_taken(op, inputs[3], mix, "a mix");
 }
 
 }  // namespace
@@ -43,25 +43,16 @@ std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.mixed ? 4 : 2;
   expect_inputs(*this, inputs, count, count);
   expect_logits(*this, inputs, attributes_);
-  if (attributes_.mixed) expect_mix(*this, inputs, 2, attributes_.rows_per_sample);
-  return {{{1}, DType::f64}, {{1}, DType::f64}, {{inputs[0].shape[0]}, DType::f32}};
+  if (attributes_.mixed) expect_mix(*this, inputs, attributes_.rows_per_sample);
+  std::vector<TensorSpec> outputs = {{{1}, DType::f64}, {{1}, DType::f64}};
+  if (attributes_.gradient) outputs.insert(outputs.begin(), inputs[0]);
+  return outputs;
 }
 
+// No dy: a loss is a root, and its factor comes with the step (StepContext).
 void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
-  // No dy: a loss is a root, and its factor comes with the step (StepContext).
-  std::vector<Value> inputs = {builder.input(0), builder.input(1), builder.output(2)};
-  if (attributes_.mixed) inputs.insert(inputs.end(), {builder.input(2), builder.input(3)});
-  emit_gradient<SoftmaxCrossEntropyBackwardOp>(builder, 0, inputs, attributes_);
-}
-
-std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(TensorSpecs inputs) const {
-  size_t count = attributes_.mixed ? 5 : 3;
-  expect_inputs(*this, inputs, count, count);
-  expect_logits(*this, inputs, attributes_);
-  if (attributes_.mixed) expect_mix(*this, inputs, 3, attributes_.rows_per_sample);
-  expect(*this, inputs[2] == TensorSpec{{inputs[0].shape[0]}, DType::f32},
-         "takes logsumexp ({}), got {}", inputs[0].shape[0], to_string(inputs[2]));
-  return {inputs[0]};
+  require(attributes_.gradient, "the gradient of a cross entropy that does not make it");
+  if (builder.wants_gradient(0)) builder.set_gradient(0, builder.output(0));
 }
 
 }  // namespace spire

@@ -25,6 +25,7 @@ struct SoftmaxCrossEntropyAttributes {
   bool unlabelled = false;      // rows of label -1 have no label
   float z_loss = 0;             // z, at least 0
   float weight = 1;             // factor of the loss, at least 0
+  bool gradient = false;        // one more output, the first: the gradient of the logits
 
   // The factor of probabilities in a row's gradient.
   SPIRE_HOST_DEVICE float probability_factor(float logsumexp) const {
@@ -32,26 +33,20 @@ struct SoftmaxCrossEntropyAttributes {
   }
 };
 
-// inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
-// correct (1) f64, 1 / R times the number of rows whose largest logit (the first of equal ones) is
-// that of the label, or of the heavier label; logsumexp (N R) f32. The backward pass starts here.
+// inputs: logits, labels [, other_labels, mix]. outputs: [dlogits, like logits], loss (1) f64, the
+// sum over rows / R; correct (1) f64, 1 / R times the number of rows whose largest logit (the first
+// of equal ones) is that of the label, or of the heavier label. In training the op also makes the
+// gradient, with which backward starts, while a row is in the cache.
 class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;
 
-  std::string_view name() const override { return "softmax_cross_entropy"; }
+  std::string_view name() const override {
+    return attributes_.gradient ? "softmax_cross_entropy_with_gradient" : "softmax_cross_entropy";
+  }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-};
-
-// inputs: logits, labels, logsumexp [, other_labels, mix]. outputs: dlogits, like logits.
-class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttributes> {
- public:
-  using OpWith::OpWith;
-
-  std::string_view name() const override { return "softmax_cross_entropy_backward"; }
-  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
-  bool may_overwrite(int index) const override { return index == 0; }
+  bool may_overwrite(int index) const override { return attributes_.gradient && index == 0; }
 };
 
 // Labels of a row with their weights, which sum to 1.
@@ -66,19 +61,18 @@ struct LabelTarget {
   }
 };
 
-// Reads the targets of rows from the inputs labels and, in the mixed form, other_labels and mix.
-// other: index of other_labels among the inputs, which mix follows.
+// Reads the targets of rows from the inputs 1 and, in the mixed form, 2 and 3 of the op.
 class LabelTargets {
  public:
   LabelTargets(const SoftmaxCrossEntropyAttributes& attributes, int64_t classes,
-               std::span<const void* const> inputs, size_t other)
+               std::span<const void* const> inputs)
       : classes_(classes),
         rows_per_sample_(attributes.rows_per_sample),
         unlabelled_(attributes.unlabelled),
         labels_(static_cast<const int32_t*>(inputs[1])) {
     if (!attributes.mixed) return;
-    others_ = static_cast<const int32_t*>(inputs[other]);
-    mix_ = static_cast<const float*>(inputs[other + 1]);
+    others_ = static_cast<const int32_t*>(inputs[2]);
+    mix_ = static_cast<const float*>(inputs[3]);
   }
 
   SPIRE_HOST_DEVICE LabelTarget of(int64_t row) const {

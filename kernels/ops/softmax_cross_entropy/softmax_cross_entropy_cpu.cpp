@@ -1,6 +1,6 @@
 // Softmax cross entropy on the CPU. A thread takes whole rows and reads each of them once for the
-// largest logit and the sum of exponentials about it, in fp32. Losses are summed in fp64, a partial
-// sum a thread, in the threads' order.
+// largest logit and the sum of exponentials about it, in fp32, and again for its gradient. Losses
+// are summed in fp64, a partial sum a thread, in the threads' order.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -111,6 +111,13 @@ bool is_first_largest(const T* x, int64_t label, float most) {
   return true;
 }
 
+// Returns the number of elements before the next cache line.
+template <typename T>
+int64_t elements_to_line(const T* at) {
+  constexpr uintptr_t line = 64;
+  return static_cast<int64_t>((line - reinterpret_cast<uintptr_t>(at) % line) % line / sizeof(T));
+}
+
 template <typename T>
 struct SoftmaxCrossEntropyCpu {
   SoftmaxCrossEntropyAttributes attributes;
@@ -120,28 +127,42 @@ struct SoftmaxCrossEntropyCpu {
   void operator()(const KernelArgs& args) const {
     auto partial = args.scratch<LossTotals>();
     auto logits = args.in<T>(0);
-    LabelTargets targets(attributes, classes, args.inputs, 2);
+    LabelTargets targets(attributes, classes, args.inputs);
     auto* of_samples = reinterpret_cast<double*>(partial + threads);
     weigh_samples(attributes, targets, rows, threads, of_samples);
     SampleWeights weights(attributes, of_samples);
-    auto logsumexp = args.out<float>(2);
+    T* gradient = attributes.gradient ? args.out<T>(0) : nullptr;
+    float scale = gradient ? attributes.weight * (args.step->loss_gradient_scale() /
+                                                  static_cast<float>(attributes.rows_per_sample))
+                           : 0;
     auto add_rows = [&](int64_t begin, int64_t end) {
       LossTotals totals;
-      for (int64_t n = begin; n < end; ++n)
-        logsumexp[n] = add_row(logits + n * classes, targets.of(n), weights.of(n), totals);
+      for (int64_t n = begin; n < end; ++n) {
+        const T* x = logits + n * classes;
+        LabelTarget target = targets.of(n);
+        if (target.unlabelled) {
+          if (gradient) std::fill_n(gradient + n * classes, classes, T(0.0f));
+          continue;
+        }
+        double weight = weights.of(n);
+        float logsumexp = add_row(x, target, weight, totals);
+        if (gradient)
+          write_gradient(x, target, logsumexp, scale * static_cast<float>(weight),
+                         gradient + n * classes);
+      }
       return totals;
     };
     LossTotals sum = sum_chunks(partial, threads, rows, cross_entropy_grain, add_rows);
     auto per_sample = static_cast<double>(attributes.rows_per_sample);
-    *args.out<double>(0) = static_cast<double>(attributes.weight) * (sum.loss / per_sample);
-    *args.out<double>(1) = sum.correct / per_sample;
+    size_t loss = attributes.gradient ? 1 : 0;
+    *args.out<double>(loss) = static_cast<double>(attributes.weight) * (sum.loss / per_sample);
+    *args.out<double>(loss + 1) = sum.correct / per_sample;
   }
 
   // Adds one row to the totals and returns its logsumexp.
   float add_row(const T* x, const LabelTarget& target, double weight, LossTotals& totals) const {
     OnlineSum sum(x, classes);
     double total = sum.log_sum();
-    if (target.unlabelled) return static_cast<float>(total);
     if (target.count == 0) {  // a label that is no class, or a mix outside of [0, 1]
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
@@ -159,46 +180,10 @@ struct SoftmaxCrossEntropyCpu {
     }
     return static_cast<float>(total);
   }
-};
-
-// Returns the number of elements before the next cache line.
-template <typename T>
-int64_t elements_to_line(const T* at) {
-  constexpr uintptr_t line = 64;
-  return static_cast<int64_t>((line - reinterpret_cast<uintptr_t>(at) % line) % line / sizeof(T));
-}
-
-template <typename T>
-struct SoftmaxCrossEntropyBackwardCpu {
-  SoftmaxCrossEntropyAttributes attributes;
-  int64_t rows, classes;
-  int threads;
-
-  void operator()(const KernelArgs& args) const {
-    auto logits = args.in<T>(0);
-    LabelTargets targets(attributes, classes, args.inputs, 3);
-    auto* of_samples = args.scratch<double>();
-    weigh_samples(attributes, targets, rows, threads, of_samples);
-    SampleWeights weights(attributes, of_samples);
-    auto logsumexp = args.in<float>(2);
-    auto gradient = args.out<T>(0);
-    float scale = attributes.weight * (args.step->loss_gradient_scale() /
-                                       static_cast<float>(attributes.rows_per_sample));
-    parallel_for(threads, rows, cross_entropy_grain, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n) {
-        auto weight = static_cast<float>(weights.of(n));
-        row(logits + n * classes, targets.of(n), logsumexp[n], scale * weight,
-            gradient + n * classes);
-      }
-    });
-  }
 
   // The labels' elements are computed apart, before dx, which may be x, is written.
-  void row(const T* x, const LabelTarget& target, float logsumexp, float scale, T* dx) const {
-    if (target.unlabelled) {
-      std::fill_n(dx, classes, T(0.0f));
-      return;
-    }
+  void write_gradient(const T* x, const LabelTarget& target, float logsumexp, float scale,
+                      T* dx) const {
     float smoothing = attributes.label_smoothing;
     float others = smoothing / static_cast<float>(classes);
     float factor = attributes.probability_factor(logsumexp);
@@ -228,16 +213,6 @@ Kernel make_cpu(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
         SoftmaxCrossEntropyCpu<decltype(type)>{op.attributes(), rows, classes, request.threads},
         sizeof(LossTotals) * static_cast<size_t>(request.threads) +
             SampleWeights::bytes(op.attributes(), rows));
-  });
-}
-
-template <>
-Kernel make_cpu(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
-    return Kernel(SoftmaxCrossEntropyBackwardCpu<decltype(type)>{op.attributes(), rows, classes,
-                                                                 request.threads},
-                  SampleWeights::bytes(op.attributes(), rows));
   });
 }
 

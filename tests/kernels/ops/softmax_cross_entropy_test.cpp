@@ -15,33 +15,37 @@ int64_t first_largest(const HostTensor& x, int64_t row) {
   return at;
 }
 
-// loss, correct, logsumexp. in: logits, labels [, other_labels, mix]
+constexpr double gradient_scale = 0.125;
+
+// dlogits, loss, correct. in: logits, labels [, other_labels, mix]
 // A row's loss is target . (logsumexp - x) + z logsumexp^2, with logsumexp = log sum e^x.
 std::vector<HostTensor> cross_entropy_reference(Tensors in,
                                                 const SoftmaxCrossEntropyAttributes& attributes) {
   auto smoothing = static_cast<double>(attributes.label_smoothing);
+  auto z = static_cast<double>(attributes.z_loss), weight = static_cast<double>(attributes.weight);
   int64_t per = attributes.rows_per_sample;
   auto x = matrix_of(in[0]);
-  std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({x.rows()})};
-  array_of(out[2]) = x.array().exp().rowwise().sum().log();
+  std::vector<HostTensor> out = {zeros(in[0].shape), zeros({1}), zeros({1})};
+  auto dx = matrix_of(out[0]);
   for (int64_t n = 0; n < x.rows(); ++n) {
     int64_t label = static_cast<int64_t>(in[1][n]);
     if (label < 0) continue;  // the row has no label
+    double logsumexp = std::log(x.row(n).array().exp().sum());
     int64_t labelled = 0;
     for (int64_t row = n / per * per; row < (n / per + 1) * per; ++row) labelled += in[1][row] >= 0;
-    double share = 1 / static_cast<double>(labelled);  // of a sample's rows
+    double share = weight / static_cast<double>(labelled);  // of a sample's rows
     int64_t other = in.size() > 2 ? static_cast<int64_t>(in[2][n]) : label;
     double mix = in.size() > 2 ? in[3][n / per] : 1;
     Eigen::ArrayXd target =
         Eigen::ArrayXd::Constant(x.cols(), smoothing / static_cast<double>(x.cols()));
     target[label] += (1 - smoothing) * mix;
     target[other] += (1 - smoothing) * (1 - mix);
-    out[0][0] += (target * (out[2][n] - x.row(n).transpose().array())).sum() * share;
-    out[0][0] += static_cast<double>(attributes.z_loss) * out[2][n] * out[2][n] * share;
+    Eigen::ArrayXd below = logsumexp - x.row(n).transpose().array();
+    dx.row(n) = ((1 + 2 * z * logsumexp) * (-below).exp() - target) * (share * gradient_scale);
+    out[1][0] += (target * below).sum() * share + z * logsumexp * logsumexp * share;
     bool right = first_largest(in[0], n) == (mix >= 0.5 ? label : other);
-    out[1][0] += right ? share : 0;
+    out[2][0] += right ? 1 / static_cast<double>(labelled) : 0;
   }
-  out[0][0] *= static_cast<double>(attributes.weight);
   return out;
 }
 
@@ -51,8 +55,9 @@ Input random_labels(int64_t rows, int64_t classes, uint64_t seed) {
   return labels(label);
 }
 
-OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttributes& attributes,
+OpCase loss_case(int64_t rows, int64_t classes, SoftmaxCrossEntropyAttributes attributes,
                  double size) {
+  attributes.gradient = true;
   OpCase test;
   test.op = std::make_shared<SoftmaxCrossEntropyOp>(attributes);
   int64_t per = attributes.rows_per_sample;
@@ -66,15 +71,17 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
   // The sum of a row is fp32, so a row's loss has the relative rounding of fp32, 2^29 times fp64's.
   double in_fp64 = 0x1p29 * static_cast<double>(rows) * (size + std::log(classes));
   double samples = attributes.unlabelled ? static_cast<double>(rows / per) : 0;  // else exact
-  test.magnitude = [in_fp64, size, samples](Tensors in) {
-    std::vector<HostTensor> bound = {zeros({1}), zeros({1}), zeros({in[0].shape[0]})};
-    bound[1][0] = samples;
-    bound[0][0] = in_fp64;
-    for (double& b : bound[2].data) b = size + 3;
+  double of_lse = 1 + 2 * static_cast<double>(attributes.z_loss) * (size + std::log(classes));
+  test.magnitude = [=](Tensors in) {
+    std::vector<HostTensor> bound = {zeros(in[0].shape), zeros({1}), zeros({1})};
+    for (double& b : bound[0].data) b = 2 * gradient_scale * of_lse;
+    bound[1][0] = in_fp64;
+    bound[2][0] = samples;
     return bound;
   };
   test.is_loss = true;
-  test.step.gradient_scale = 0.125f;
+  test.differentiable = {1};
+  test.step.gradient_scale = static_cast<float>(gradient_scale);
   // e^(x - logsumexp) has the rounding error of its exponent.
   test.floor = 0.02;
 #ifndef NDEBUG  // without optimization a row is added up one by one, not in the lanes of a register
@@ -165,16 +172,29 @@ TEST_P(SoftmaxCrossEntropyTest, RowsWithoutALabel) {
 // Whatever its logits are: a factor of 0 would turn infinite ones into NaN, and others into -0.
 TEST_P(SoftmaxCrossEntropyTest, GradientOfAnUnlabelledRowIsZero) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
-  SoftmaxCrossEntropyAttributes attributes{.rows_per_sample = 2, .unlabelled = true};
+  SoftmaxCrossEntropyAttributes attributes{
+      .rows_per_sample = 2, .unlabelled = true, .gradient = true};
   std::vector<Input> inputs = {activation({{2, 3}, {infinite, 1, -2, 0, 0, 0}}),
-                               labels({{2}, {-1, 1}}), statistic({{2}, {infinite, std::log(3.0)}})};
+                               labels({{2}, {-1, 1}})};
   StepContext step;
   step.gradient_scale = 0.125f;
-  auto got = run_op(SoftmaxCrossEntropyBackwardOp(attributes), inputs, GetParam(), step);
+  auto got = run_op(SoftmaxCrossEntropyOp(attributes), inputs, GetParam(), step);
+  EXPECT_NEAR(got[1][0], std::log(3.0), 1e-6);  // of the other row alone
   for (int64_t c = 0; c < 3; ++c) {
     EXPECT_EQ(got[0][c], 0);
     EXPECT_FALSE(std::signbit(got[0][c]));
     EXPECT_NE(got[0][3 + c], 0);
+  }
+}
+
+// An evaluation has the bits of training's loss and score.
+TEST_P(SoftmaxCrossEntropyTest, TheGradientChangesNoOtherOutput) {
+  for (int64_t classes : {5, 3000}) {
+    OpCase test = loss_case(9, classes, {0.1f}, 4);
+    auto with = run_op(*test.op, test.inputs, GetParam());
+    auto without = run_op(SoftmaxCrossEntropyOp({0.1f}), test.inputs, GetParam());
+    ASSERT_EQ(without.size(), 2u);
+    for (size_t i : {0, 1}) EXPECT_EQ(with[i + 1].data, without[i].data) << i;
   }
 }
 
@@ -183,6 +203,7 @@ TEST_P(SoftmaxCrossEntropyTest, LabelledRowsKeepTheirBits) {
   Input x = activation(uniform({12, 5}, 59)), label = random_labels(12, 5, 60);
   SoftmaxCrossEntropyAttributes plain{.rows_per_sample = 4}, with = plain;
   with.unlabelled = true;
+  plain.gradient = with.gradient = true;
   auto want = run_op(SoftmaxCrossEntropyOp(plain), std::vector{x, label}, GetParam());
   auto got = run_op(SoftmaxCrossEntropyOp(with), std::vector{x, label}, GetParam());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
@@ -224,17 +245,14 @@ TEST_P(SoftmaxCrossEntropyTest, LossOfASampleIsTheMeanOfItsRows) {
 TEST_P(SoftmaxCrossEntropyTest, MixOfOneIsThePlainForm) {
   Input x = activation(uniform({6, 5}, 55)), label = random_labels(6, 5, 56);
   Input other = random_labels(6, 5, 57), ones = statistic({{6}, {1, 1, 1, 1, 1, 1}});
-  auto plain = run_op(SoftmaxCrossEntropyOp({0.1f}), std::vector{x, label}, GetParam());
-  Input lse = statistic(plain[2]), some = statistic(uniform({6}, 58, 0, 1));
-  auto back = run_op(SoftmaxCrossEntropyBackwardOp({0.1f}), std::vector{x, label, lse}, GetParam());
+  Input some = statistic(uniform({6}, 58, 0, 1));
+  SoftmaxCrossEntropyAttributes attributes{.label_smoothing = 0.1f, .gradient = true};
+  auto plain = run_op(SoftmaxCrossEntropyOp(attributes), std::vector{x, label}, GetParam());
+  attributes.mixed = true;
   for (auto [second, mix] : {std::pair{other, ones}, {label, some}}) {
-    auto mixed = run_op(SoftmaxCrossEntropyOp({0.1f, 1, true}), std::vector{x, label, second, mix},
-                        GetParam());
-    EXPECT_EQ(mixed[0].data, plain[0].data);
-    EXPECT_EQ(mixed[1].data, plain[1].data);
-    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp({0.1f, 1, true}),
-                           std::vector{x, label, lse, second, mix}, GetParam());
-    EXPECT_EQ(gradient[0].data, back[0].data);
+    auto mixed =
+        run_op(SoftmaxCrossEntropyOp(attributes), std::vector{x, label, second, mix}, GetParam());
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(mixed[i].data, plain[i].data) << i;
   }
 }
 
@@ -289,25 +307,24 @@ TEST_P(SoftmaxCrossEntropyTest, LabelOutOfRangeMakesTheLossNaN) {
   for (double wrong : {-1.0, 3.0, 1e9}) {
     std::vector<Input> inputs = {activation({{2, 3}, {1, 2, 3, 4, 5, 6}}),
                                  labels({{2}, {wrong, 2}})};
-    auto out = run_op(SoftmaxCrossEntropyOp(), inputs, GetParam());
-    EXPECT_TRUE(std::isnan(out[0][0]));
-    EXPECT_EQ(out[1][0], 1);
-    inputs.push_back(statistic(out[2]));
-    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp(), inputs, GetParam());
-    for (double g : gradient[0].data) EXPECT_TRUE(std::isfinite(g));
+    auto out = run_op(SoftmaxCrossEntropyOp({.gradient = true}), inputs, GetParam());
+    EXPECT_TRUE(std::isnan(out[1][0]));
+    EXPECT_EQ(out[2][0], 1);
+    for (double g : out[0].data) EXPECT_TRUE(std::isfinite(g));
   }
 }
 
 TEST(SoftmaxCrossEntropyOp, RefusesInputsThatDoNotFit) {
   TensorSpec logits{{4, 10}, DType::f32}, label{{4}, DType::i32}, soft{{4, 10}, DType::f32};
-  EXPECT_EQ(SoftmaxCrossEntropyOp().infer(std::vector{logits, label}).size(), 3u);
+  EXPECT_EQ(SoftmaxCrossEntropyOp().infer(std::vector{logits, label}).size(), 2u);
+  EXPECT_EQ(SoftmaxCrossEntropyOp({.gradient = true}).infer(std::vector{logits, label})[0], logits);
   EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{logits, soft}), Error);
   EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{label, label}), Error);
   EXPECT_THROW(SoftmaxCrossEntropyOp({1.0f}).infer(std::vector{logits, label}), Error);
   EXPECT_THROW(SoftmaxCrossEntropyOp({0, 3}).infer(std::vector{logits, label}), Error);
   TensorSpec mix{{2}, DType::f32};
   SoftmaxCrossEntropyOp mixed({0, 2, true});
-  EXPECT_EQ(mixed.infer(std::vector{logits, label, label, mix}).size(), 3u);
+  EXPECT_EQ(mixed.infer(std::vector{logits, label, label, mix}).size(), 2u);
   EXPECT_THROW(mixed.infer(std::vector{logits, label, mix, mix}), Error);
   EXPECT_THROW(mixed.infer(std::vector{logits, label, label, label}), Error);
   EXPECT_THROW(mixed.infer(std::vector{logits, label}), Error);

@@ -202,7 +202,7 @@ struct Lowered {
   LoweredGraph lowered = lower_for_training(two_layers(rows, true), {}, layout, false);
 };
 
-// Backward is: loss, last's weights, data, first's weights.
+// Backward is: last's weights, data, first's weights; the loss makes its gradient in forward.
 std::vector<std::string> backward_ops(const Graph& graph) {
   std::vector<std::string> names;
   for (const Node& node : graph.nodes())
@@ -212,7 +212,7 @@ std::vector<std::string> backward_ops(const Graph& graph) {
 
 TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
   Lowered net;
-  ASSERT_EQ(backward_ops(net.lowered.graph).size(), 4u);
+  ASSERT_EQ(backward_ops(net.lowered.graph).size(), 3u);
   int64_t last =
       std::min(net.layout.find("first.weight").offset, net.layout.find("first.bias").offset);
   int64_t total = net.layout.total_floats();
@@ -220,9 +220,9 @@ TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
   OpSeconds seconds = [](const OpWork& work) {
     return work.op == "dense_backward_weights" ? 3.0 : 1.0;
   };
-  // Each of 8: the loss 1, weights 3, data 1, weights 3; in which order of the middle ones matters.
-  bool data_first = backward_ops(net.lowered.graph)[1] != "dense_backward_weights";
-  double early = data_first ? 5.0 / 8 : 4.0 / 8;
+  // Each of 7: weights 3, data 1, weights 3; the order of the first two matters.
+  bool data_first = backward_ops(net.lowered.graph)[0] != "dense_backward_weights";
+  double early = data_first ? 4.0 / 7 : 3.0 / 7;
   EXPECT_THAT(ready_shares(net.lowered, net.layout, {{0, last}, {last, total}}, seconds),
               ElementsAre(DoubleEq(early), 1.0));
   EXPECT_THAT(ready_shares(net.lowered, net.layout, {{0, last + 1}, {last + 1, total}}, seconds),

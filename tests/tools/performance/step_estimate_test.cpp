@@ -37,19 +37,18 @@ std::vector<std::string> op_names(const StepEstimate& estimate) {
 
 TEST(StepEstimate, CountsOperationsAndBytesOfEachOp) {
   StepEstimate step = estimate(DType::bf16, {"toy", 1, 1, slow_memory});
-  ASSERT_THAT(op_names(step), testing::ElementsAre("head:dense", ":softmax_cross_entropy",
-                                                   ":softmax_cross_entropy_backward",
-                                                   "head:dense_backward_weights", ":update"));
+  ASSERT_THAT(op_names(step),
+              testing::ElementsAre("head:dense", ":softmax_cross_entropy_with_gradient",
+                                   "head:dense_backward_weights", ":update"));
   double product = 2.0 * rows * features * units;
   EXPECT_EQ(step.ops[0].flops, product);
-  EXPECT_EQ(step.ops[3].flops, product);
+  EXPECT_EQ(step.ops[2].flops, product);
   double x = 2 * rows * features, y = 2 * rows * units, w = 2 * units * features;
   EXPECT_EQ(step.ops[0].bytes, x + w + y);
-  EXPECT_EQ(step.ops[1].bytes, y + 4 * rows + 4 * rows + 8 + 8);  // labels, logsumexp, two sums
-  EXPECT_EQ(step.ops[2].bytes, y + 4 * rows + 4 * rows + y);
-  EXPECT_EQ(step.ops[3].bytes, x + y + 2 * w);  // fp32
+  EXPECT_EQ(step.ops[1].bytes, y + 4 * rows + y + 8 + 8);  // labels, gradient, two sums
+  EXPECT_EQ(step.ops[2].bytes, x + y + 2 * w);             // fp32
   // Gradients twice, weights and two slots back and forth, the packed form from the weights.
-  EXPECT_EQ(step.ops[4].bytes, units * features * (8 + 8 + 16 + 6.0));
+  EXPECT_EQ(step.ops[3].bytes, units * features * (8 + 8 + 16 + 6.0));
 }
 
 TEST(StepEstimate, TakesTheLongerOfArithmeticAndMemory) {
@@ -71,8 +70,8 @@ TEST(StepEstimate, APassHasTheSumsOfItsOps) {
   StepEstimate step = estimate(DType::bf16, {"toy", 1, 1, slow_memory});
   auto bytes = [&](auto... pass) { return sum_of(step.ops, pass...).bytes; };
   EXPECT_EQ(bytes(Pass::forward), step.ops[0].bytes + step.ops[1].bytes);
-  EXPECT_EQ(bytes(Pass::backward), step.ops[2].bytes + step.ops[3].bytes);
-  EXPECT_EQ(bytes(Pass::update), step.ops[4].bytes);
+  EXPECT_EQ(bytes(Pass::backward), step.ops[2].bytes);
+  EXPECT_EQ(bytes(Pass::update), step.ops[3].bytes);
   EXPECT_EQ(bytes(), bytes(Pass::forward) + bytes(Pass::backward) + bytes(Pass::update));
 }
 
