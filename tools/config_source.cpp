@@ -98,8 +98,10 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
          "trainer {0}: no run is named, and {1} is not there: trainer {0} RUN ..., or --checkpoint "
          "RUN",
          arguments.command, output);
+  // A run that goes on reads the checkpoint again, and warns then.
+  bool warns = arguments.log_level != "error" && arguments.command != "train";
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
-    if (arguments.log_level != "error") print_log("warning: {}\n", text);
+    if (warns) print_log("warning: {}\n", text);
   };
   // --resume auto also begins a run that has no checkpoint yet.
   bool may_begin = prefer == CheckpointChoice::newest && name == "auto";

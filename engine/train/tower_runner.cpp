@@ -66,7 +66,7 @@ class TowerRunner::Progress : public BackwardMark {
   }
 
   void gradients_ready(int64_t floats) override {
-    if (lane_.placement_.rounds_gradients) round({done_, std::min(floats, lane_.trained_floats_)});
+    if (lane_.placement_.rounds_to_bf16) round({done_, std::min(floats, lane_.trained_floats_)});
     add_towers({done_, floats});
     done_ = floats;
     if (last_ && shared_.exchange) shared_.exchange->gradients_ready(shared_.lane, floats);

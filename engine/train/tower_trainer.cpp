@@ -231,6 +231,7 @@ StepOutcome TowerTrainer::finish_step() {
   take_trace(metrics.step);
   update_->loss_scale().record(result.skipped);
   result.skipped_steps = loss_scale().skipped;
+  if (under_way() > 0) devices_->status().begin_step(metrics_of(finished_).step);
   return result;
 }
 

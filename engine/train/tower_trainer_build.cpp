@@ -79,7 +79,7 @@ Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
       .buckets = make_buckets(layout.gradient_floats(), bucket, placement.devices[0].id.kind,
                               static_cast<int>(placement.members.size())),
       .trained = layout.trained_floats(),
-      .rounds_to_bf16 = placement.rounds_gradients};
+      .rounds_to_bf16 = placement.rounds_to_bf16};
   for (const Member& member : placement.members)
     who.members.push_back({member.devices, member.towers, member.peers});
   return who;

@@ -55,8 +55,8 @@ StagedNumbers staged_numbers(const Ownership& who, int member) {
     largest = std::max(largest, who.buckets[b].size());
   }
   auto halved = [&](int of) {
-    return static_cast<int64_t>(
-        std::ranges::count_if(who.nodes(of), [&](TowerRange node) { return who.halves(node); }));
+    return static_cast<int64_t>(std::ranges::count_if(
+        who.nodes(of), [&](TowerRange node) { return who.sends_bf16(node); }));
   };
   StagedNumbers staged{.halves = halved(member) * largest};
   PeerRange peers = who.peers_of(member);
@@ -139,7 +139,7 @@ void BucketExchange::plan(size_t bucket, bfloat16* halves) {
   auto plan_messages = [&](TowerRange node, FloatRange part, float* floats,
                            std::vector<Halved>& halved, const auto& add) {
     int64_t count = std::clamp<int64_t>(who_.trained - part.begin, 0, part.size());
-    if (!who_.halves(node)) count = 0;
+    if (!who_.sends_bf16(node)) count = 0;
     if (count > 0) {
       halved.push_back({floats, halves, count});
       add(halves, static_cast<size_t>(count) * sizeof(bfloat16));

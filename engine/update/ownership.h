@@ -71,7 +71,7 @@ struct Ownership {
   // Whether sums over several members are the transport's own (Reduction::native without peers).
   bool uses_all_reduce() const;
   std::vector<TowerRange> nodes(int member) const;  // tree nodes that its peers' towers make up
-  bool halves(TowerRange node) const { return rounds_to_bf16 && node.size() == 1; }
+  bool sends_bf16(TowerRange node) const { return rounds_to_bf16 && node.size() == 1; }
   FloatRange shard(size_t bucket, int member) const;  // the part that the member sums for all
   // What the member sums over the towers of its peers: its shard, and shards of members that are
   // none of them. In order; neighbours are one range.

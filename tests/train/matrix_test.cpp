@@ -15,8 +15,8 @@ namespace spire {
 namespace {
 
 // An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
-// none. CPUs run two epochs and two steps, in the long form seven and one. Emulated GPUs are slow,
-// so they run fewer steps, and only the first two rows a whole epoch.
+// none. CPUs run an epoch and two steps, in the long form seven and one. Emulated GPUs are slow, so
+// they run fewer steps, and only the first row, in the long form the first two, a whole epoch.
 std::vector<int> device_counts(DeviceKind kind) {
   return kind == DeviceKind::cuda ? std::vector{1, 2, 8} : std::vector{1, 2, 4, 8};
 }
@@ -68,7 +68,7 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   const MatrixRow& row = std::get<MatrixRow>(GetParam());
   SmallRun run = row_run(row, std::get<DType>(GetParam()));
   bool gpus = kind() == DeviceKind::cuda, full = run.precision == DType::f32;
-  int64_t steps = gpus ? row.gpu_steps : long_tests() ? 50 : 16;
+  int64_t steps = gpus ? row.gpu_steps : long_tests() ? 50 : 9;
   run.devices = devices_of(kind(), 1);
   Hashes expected = hashes_after(run, steps);
   int turn = 0;
@@ -157,7 +157,8 @@ const std::vector<MatrixRow> matrix_rows = {
                       .clip_norm = 0.5};
      }},
     {"cnn_batch_norm_dropout",
-     [](SmallRun& r) { r.model.normalization = ModelConfig::Normalization::batch_norm; }},
+     [](SmallRun& r) { r.model.normalization = ModelConfig::Normalization::batch_norm; },
+     long_tests() ? 8 : 2},
     {"cnn_gradients_in_bf16",
      [](SmallRun& r) {
        r.model.normalization = ModelConfig::Normalization::batch_norm;

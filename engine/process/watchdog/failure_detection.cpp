@@ -133,7 +133,7 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Time
   double shortest = std::numeric_limits<double>::infinity();
   int64_t first_step = std::numeric_limits<int64_t>::max(), last_step = 0;
   bool any_waits = false;
-  std::string first;  // of those that wait for a bucket: whoever waits for the earliest
+  std::string first;  // who waits for the earliest bucket
   std::pair earliest(std::numeric_limits<int64_t>::max(), int64_t{0});  // step and bucket
   for (const RankView& view : ranks) {
     if (view.rows.empty() && !view.done) return {};  // unknown: it may work

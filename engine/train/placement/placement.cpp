@@ -210,7 +210,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   placement.strategy = config.strategy;
   placement.reduction =
       config.reduction == RunConfig::Reduction::native ? Reduction::native : Reduction::invariant;
-  placement.rounds_gradients = config.reduction_dtype == RunConfig::GradientDtype::bf16;
+  placement.rounds_to_bf16 = config.reduction_dtype == RunConfig::GradientDtype::bf16;
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;
   placement.global_batch = *config.global_batch;

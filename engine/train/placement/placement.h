@@ -58,11 +58,11 @@ struct Placement {
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  bool rounds_gradients = false;  // each tower's, to bf16
-  int spare = 0;                  // number of GPUs that are left out, as there are more than towers
-  bool fell_back = false;         // CPUs stand in for missing GPUs (on_missing: cpu)
-  std::string note;      // what `auto` chose and why; empty if the config names all devices
-  std::string exchange;  // how GPUs exchange data, and why; empty for CPUs
+  bool rounds_to_bf16 = false;  // each tower's, to bf16
+  int spare = 0;                // number of GPUs that are left out, as there are more than towers
+  bool fell_back = false;       // CPUs stand in for missing GPUs (on_missing: cpu)
+  std::string note;             // what `auto` chose and why; empty if the config names all devices
+  std::string exchange;         // how GPUs exchange data, and why; empty for CPUs
 
   // Whether all members read each other's memory, or there is only one: none waits for messages.
   bool all_are_peers() const { return members[0].peers.size() == std::ssize(members); }

@@ -108,6 +108,12 @@ TEST_F(ResumeChecks, ADamagedCheckpointIsNamedAndTheOneBeforeTaken) {
   ASSERT_EQ(run("run", {"steps=14"}).code, 0);
   damage(14);
   damage(12);
+  fs::copy(folder / "run", folder / "alone", fs::copy_options::recursive);
+  Output alone = trainer({"--resume", (folder / "alone").string()});  // by the config that it has
+  EXPECT_EQ(printed_hash(alone), straight);
+  const char* warning = "step_00000014.h5: skipped: ";
+  EXPECT_NE(alone.err.find(warning), std::string::npos);
+  EXPECT_EQ(alone.err.find(warning), alone.err.rfind(warning)) << "it warns once";
   Output resumed = run("run", {"steps=14", "--resume", "auto"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, testing::ContainsRegex("warning: .*step_00000014.h5: skipped: "));
