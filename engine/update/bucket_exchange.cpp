@@ -41,9 +41,10 @@ size_t bytes_of(FloatRange range) {
 // The numbers, floats and bf16, for which a member needs room while it exchanges a bucket.
 struct StagedNumbers {
   int64_t floats = 0, halves = 0;
+  // The floats come first.
+  size_t float_bytes() const { return align_up(static_cast<size_t>(floats) * sizeof(float)); }
   size_t bytes() const {
-    return align_up(static_cast<size_t>(floats) * sizeof(float)) +
-           align_up(static_cast<size_t>(halves) * sizeof(bfloat16));
+    return float_bytes() + align_up(static_cast<size_t>(halves) * sizeof(bfloat16));
   }
 };
 
@@ -101,9 +102,7 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
     for (auto& end : buckets_[b].end) end = stream_->make_event();
     if (!lanes_sum_) buckets_[b].summed_for_peers = who_.summed_for_peers(b, exchange_.rank());
     if (who_.uses_all_reduce()) continue;
-    plan(b,
-         reinterpret_cast<bfloat16*>(staging_->as<std::byte>() +
-                                     align_up(static_cast<size_t>(staged.floats) * sizeof(float))));
+    plan(b, reinterpret_cast<bfloat16*>(staging_->as<std::byte>() + staged.float_bytes()));
     depth = std::max(depth, buckets_[b].tree->depth());
   }
   arithmetic_ = make_lane_arithmetic(*stream_, depth);

@@ -108,8 +108,7 @@ class BucketExchange {
   std::vector<Bucket> buckets_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<LaneArithmetic> arithmetic_;
-  std::unique_ptr<DeviceMemory>
-      staging_;  // receives others' nodes of this member's shard, then bf16
+  std::unique_ptr<DeviceMemory> staging_;  // others' nodes of this member's shard; then bf16
   ShardExchange gather_, squares_;
   std::unique_ptr<Event> end_;
   SpanSink* spans_ = nullptr;

@@ -17,6 +17,7 @@ CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const Cuda
       plans_(same_gpu ? same_gpu->plans_ : std::make_shared<Plans>()) {
   require(device.kind == DeviceKind::cuda, "CUDA's libraries for {}", to_string(device));
   cublaslt_ = std::make_unique<Cublaslt>();
+  gpu_ = kind_of_current_gpu();
 }
 
 CudaLibraries::~CudaLibraries() {}
@@ -43,7 +44,7 @@ std::string CudaLibraries::kind() const {
 }
 
 std::string CudaLibraries::kind_for_products() const {
-  return with_cublaslt(kind_of_current_gpu(), cublaslt().version());
+  return with_cublaslt(gpu_, cublaslt().version());
 }
 
 std::string kind_of_current_gpu() {

@@ -72,6 +72,7 @@ class CudaLibraries {
 
   DeviceId device_;
   Options options_;
+  std::string gpu_;  // kind_of_current_gpu(), which takes milliseconds
   std::unique_ptr<Cublaslt> cublaslt_;
   mutable std::once_flag cudnn_opened_;
   mutable std::shared_ptr<const Cudnn> cudnn_;
