@@ -37,6 +37,7 @@ LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLay
   fuse_activations(graph);
   LoweredGraph lowered{.graph = std::move(graph), .gradients = {}};
   lowered.gradients = differentiate(lowered.graph);
+  lowered.graph.drop_output("output");  // nobody reads it: its gradient may be written over it
   // Gradients are no outputs of the graph, but a plan writes them to the gradient buffer.
   std::vector<Value> keep;
   for (const auto& [parameter, gradient] : lowered.gradients) keep.push_back(gradient);

@@ -230,7 +230,8 @@ static CudaLibraries* libraries_of(const Environment& environment) {
 }
 
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> given,
-                                  const Environment& environment, const StepContext& step) {
+                                  const Environment& environment, const StepContext& step,
+                                  bool in_place) {
   std::vector<TensorSpec> input_specs;
   for (const DeviceTensor& input : given) input_specs.push_back(with_pitch(input.spec, 0));
   std::vector<TensorSpec> output_specs = op.infer(input_specs);
@@ -251,14 +252,15 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
                                  .threads = environment.threads,
                                  .op_id = environment.op_id,
                                  .cuda = libraries_of(environment)});
-  std::vector<DeviceTensor> outputs;
-  for (const TensorSpec& spec : output_specs) {
-    outputs.push_back({spec, false, garbage(environment.device, spec.bytes())});
-  }
+  auto fresh_outputs = [&] {
+    std::vector<DeviceTensor> fresh;
+    for (const TensorSpec& spec : output_specs)
+      fresh.push_back({spec, false, garbage(environment.device, spec.bytes())});
+    return fresh;
+  };
+  auto outputs = fresh_outputs();
   std::vector<const void*> in;
   for (const DeviceTensor& input : inputs) in.push_back(input.memory->data());
-  std::vector<void*> out;
-  for (const DeviceTensor& output : outputs) out.push_back(output.memory->data());
 
   // A kernel reads its parameters in the packed forms that it asks for.
   std::vector<std::shared_ptr<DeviceMemory>> packed;
@@ -274,12 +276,35 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
   // GPU kernels read the step's numbers from the device's memory.
   auto numbers = garbage(environment.device, sizeof step);
   numbers->write(&step, sizeof step);
-  kernel.run({.inputs = in,
-              .outputs = out,
-              .workspace = workspace->data(),
-              .step = static_cast<const StepContext*>(numbers->data())});
+  auto run = [&] {
+    std::vector<void*> out;
+    for (const DeviceTensor& output : outputs) out.push_back(output.memory->data());
+    kernel.run({.inputs = in,
+                .outputs = out,
+                .workspace = workspace->data(),
+                .step = static_cast<const StepContext*>(numbers->data())});
+  };
+  run();
   for (const DeviceTensor& output : outputs) expect_zeros_in_padding(op, output);
-  return outputs;
+
+  auto apart = outputs;
+  for (size_t i = 0; in_place && i < inputs.size(); ++i) {
+    if (!op.may_overwrite(static_cast<int>(i)) || inputs[i].is_parameter ||
+        inputs[i].spec.bytes() != output_specs[0].bytes())
+      continue;
+    const void* before = in[i];
+    outputs = fresh_outputs();
+    auto bytes = bytes_of(inputs[i]);
+    outputs[0].memory->write(bytes.data(), bytes.size());
+    in[i] = outputs[0].memory->data();
+    run();
+    in[i] = before;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      EXPECT_TRUE(bytes_of(outputs[k]) == bytes_of(apart[k]))
+          << "[" << op.name() << "] output " << k << " differs where it overwrites input " << i;
+    }
+  }
+  return apart;
 }
 
 EagerBuilder::EagerBuilder(std::vector<DeviceTensor> inputs, std::vector<bool> wants,
@@ -309,7 +334,7 @@ std::vector<Value> EagerBuilder::emit(std::unique_ptr<Op> op, std::vector<Value>
   for (Value value : inputs) operands.push_back(tensor(value));
   ++environment_.op_id;  // as in a graph, no two ops have one id
   std::vector<Value> results;
-  for (DeviceTensor& output : execute(*op, operands, environment_, step_)) {
+  for (DeviceTensor& output : execute(*op, operands, environment_, step_, true)) {
     results.push_back(add(std::move(output)));
   }
   return results;

@@ -29,8 +29,10 @@ double unit_roundoff(DType dtype);  // 0 for integers
 
 // Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows,
 // tensors that the kernel takes with padding have some, and that of its output must be zeros.
+// in_place: also runs it over each input that the op may overwrite, which must give the same bits.
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
-                                  const Environment& environment, const StepContext& step);
+                                  const Environment& environment, const StepContext& step,
+                                  bool in_place = false);
 
 class EagerBuilder : public GradientBuilder {
  public:

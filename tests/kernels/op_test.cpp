@@ -247,7 +247,7 @@ std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,
 void check_values(const OpCase& test, const Environment& environment) {
   auto inputs = upload_all(test.inputs, environment);
   auto exact = download_all(inputs);  // what the kernel reads: rounded to its dtypes
-  auto outputs = execute(*test.op, inputs, environment, test.step);
+  auto outputs = execute(*test.op, inputs, environment, test.step, true);
   auto again = execute(*test.op, inputs, again_in(test, environment), test.step);
   auto want = test.reference(exact);
   auto magnitude = test.magnitude ? test.magnitude(exact) : absolute(want);

@@ -3,6 +3,9 @@
 
 #include <spire/error.h>
 
+#include "engine/graph/buffer_assignment.h"
+#include "engine/train/model_graph.h"
+#include "models/model.h"
 #include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
@@ -156,6 +159,20 @@ TEST_P(TowerTrainerMemory, DevicesWithoutALimitShareWhatTheOthersLeave) {
 }
 
 SPIRE_TEST_ON_EACH_KIND(TowerTrainerMemory);
+
+TEST(TrainingMemory, TheGradientOfTheLogitsLiesOnThem) {
+  SmallRun run;
+  ModelInput input = run.options().input(run.batch_size, true);
+  auto build = [&](int64_t, bool) { return build_model(run.model, run.loss, input, true); };
+  ParameterLayout layout = make_layout(build, run.batch_size);
+  LoweredGraph lowered = lower_for_training(build(0, true), {}, layout, false);
+  BufferAssignment memory(lowered.graph, lowered.gradients, layout, true);
+  auto loss = std::ranges::find_if(lowered.graph.nodes(), [](const Node& node) {
+    return node.op->name() == "softmax_cross_entropy_with_gradient";
+  });
+  ASSERT_NE(loss, lowered.graph.nodes().end());
+  EXPECT_EQ(memory.at(loss->outputs[0]).offset, memory.at(loss->inputs[0]).offset);
+}
 
 }  // namespace
 }  // namespace spire

@@ -111,6 +111,8 @@ class SPIRE_API Graph {
   // Keeps this output alone: drops all losses, state updates and other outputs, so that
   // remove_dead_nodes() can drop their nodes. REQUIRES: there is such an output.
   void keep_output(const std::string& name);
+  // Makes it no output any more, if it is one: its nodes may go, and its memory be used again.
+  void drop_output(const std::string& name) { outputs_.erase(name); }
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
   void freeze(Value parameter) { tensors_[static_cast<size_t>(parameter.id)].frozen = true; }
   void set_initializer(Value value, Initializer initialize);  // of a parameter or state
