@@ -155,8 +155,8 @@ double parse_number(std::string_view text) {
 // A number alone counts seconds. Units go down: "1h30m", not "30m1h".
 double parse_duration(std::string_view text) {
   if (is_decimal_number(text)) return parse_number(text);
-  constexpr std::array<std::pair<char, double>, 4> units = {
-      {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+  constexpr std::array<std::pair<std::string_view, double>, 5> units = {
+      {{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}, {"ms", 1e-3}}};
   double seconds = 0;
   auto unit = units.begin();
   std::string_view rest = text;
@@ -164,13 +164,15 @@ double parse_duration(std::string_view text) {
     size_t digits = std::min(rest.find_first_not_of("0123456789."), rest.size());
     std::string_view number = rest.substr(0, digits);
     rest.remove_prefix(digits);
-    unit = std::find_if(unit, units.end(), [&](auto each) { return rest.starts_with(each.first); });
+    std::string_view letters = rest.substr(0, rest.find_first_of("0123456789."));
+    unit = std::find_if(unit, units.end(), [&](auto each) { return letters == each.first; });
     if (unit == units.end() || !is_decimal_number(number))
       fail(Category::config,
-           "expected a finite number, got '{}'; durations are written as 90s, 10m, 1h30m or 2d",
+           "expected a finite number, got '{}'; durations are written as 500ms, 90s, 10m, 1h30m or "
+           "2d",
            excerpt(text));
     seconds += parse_number(number) * (unit++)->second;
-    rest.remove_prefix(1);
+    rest.remove_prefix(letters.size());
   } while (!rest.empty());
   return seconds;
 }

@@ -95,7 +95,7 @@ TEST(InvalidConfigs, WrongTypes) {
       {"optimizer: {lr: 1e-999}\n", "1e-999 is too large or too small"},
       {"max_time: 8 hours\n",
        "run.yaml:1:11: max_time: expected a finite number, got '8 hours'; durations are written "
-       "as 90s, 10m, 1h30m or 2d"},
+       "as 500ms, 90s, 10m, 1h30m or 2d"},
       {"max_time: 30m1h\n", "run.yaml:1:11: max_time: expected a finite number, got '30m1h'"},
       {"batch_size: \"64\"\n",
        "run.yaml:1:13: batch_size: expected an integer, got the quoted text '64'; remove the "

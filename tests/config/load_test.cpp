@@ -148,6 +148,7 @@ TEST(LoadConfig, SecondsMayBeWrittenAsDurations) {
   EXPECT_EQ(seconds("90s"), 90);
   EXPECT_EQ(seconds("1.5m"), 90);
   EXPECT_EQ(seconds("2d1h30m5s"), 2 * 86400 + 3600 + 1800 + 5);
+  EXPECT_EQ(seconds("1s500ms"), 1.5);
   EXPECT_EQ(parse_config({}, {"timeouts.step=10m"}).config.timeouts.step, 600);
   for (const char* wrong : {"h", "8x", "1h1h", "1m1h", "1h30", "-1h", "1e3h", ".h"})
     EXPECT_THROW(seconds(wrong), Error) << wrong;

@@ -275,9 +275,11 @@ std::string to_text(const SegmentAudit& audit) {
   text += fmt::format("different\nfirst difference: {}\n  run     {}\n  replay  {}\n",
                       place_text(*audit.difference), audit.difference->a, audit.difference->b);
   if (!audit.replays)
-    return text +
-           "further replays agree with each other: the run did not compute what its config "
-           "says, or this machine computes otherwise\n";
+    return text + "further replays agree with each other: " +
+           (audit.root.other_run
+                ? "the chain's root says that config or data were others\n"
+                : "the run did not compute what its config says, or this machine computes "
+                  "otherwise\n");
   return text + fmt::format(
                     "but two replays here differ, so this machine is at fault: {}\n  first   {}\n"
                     "  second  {}\n",

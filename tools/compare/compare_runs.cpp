@@ -305,7 +305,8 @@ std::string to_text(const RunRecords& a, const RunRecords& b,
                     counted(comparison.steps, "recorded step"), comparison.last, comparison.hashes);
     if (comparison.same_chain)
       text += *comparison.same_chain
-                  ? "their chains are equal: all steps are, and so are config, data and versions\n"
+                  ? "their chains are equal: all steps are, and so are data, versions and what the "
+                    "configs mean\n"
                   : "their chains differ: see the roots in audit.jsonl for versions, data or steps "
                     "in between\n";
     return text;

@@ -36,9 +36,8 @@ std::string other_policies(RunConfig::OnMissing policy, bool group) {
   const auto& gpus = ranks[rank].gpus;
   std::string where = name_of(ranks, rank);
   if (gpus.empty()) {
-    fail(Category::device,
-         "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, where,
-         ranks[rank].why_no_gpu);
+    fail(Category::device, "{}: {}no CUDA device is available: {}; use cpu or auto in its place",
+         word, where, ranks[rank].why_no_gpu);
   }
   bool group = gpu_group(word).has_value();
   std::string policies = other_policies(config.on_missing, group);

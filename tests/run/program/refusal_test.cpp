@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"NoSuchCheckpoint", {"--resume", "nowhere.h5"}, 5, "nowhere.h5: nothing is there"},
         Refusal{"NoCheckpoint", {"--resume", TRAINER_PROGRAM}, 5, "is not a Spire checkpoint"},
         Refusal{"OverwriteWithoutData", {"--overwrite", "data.path=/nowhere"}, 4, "/nowhere/train"},
-        Refusal{"OverwriteOnNoDevice", {"--overwrite", "devices=cuda:0"}, 3, "use devices: cpu"}),
+        Refusal{"OverwriteOnNoDevice", {"--overwrite", "devices=cuda:0"}, 3, "use cpu or auto"}),
     [](const auto& test) { return test.param.name; });
 
 class StartRefusals : public Refusals {};
