@@ -34,7 +34,8 @@ function(spire_libraries)
   # The floors' archives add what they link themselves, and no object: none is missing.
   add_library(spire SHARED ${objects})
   target_link_libraries(spire PRIVATE ${floors})
-  target_link_options(spire PRIVATE -Wl,--exclude-libs,ALL)
+  target_link_options(spire PRIVATE -Wl,--exclude-libs,ALL -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  set_property(TARGET spire APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   if(NOT SPIRE_SANITIZE)  # a sanitizer's own symbols are in the program
     target_link_options(spire PRIVATE -Wl,--no-undefined)
   endif()

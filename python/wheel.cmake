@@ -2,7 +2,7 @@
 # the other libraries that these link, which lie there too and find each other (DT_RPATH; see SpireBundle.cmake), and the
 # configs. C's and C++'s libraries come from the machine, as do those of a GPU.
 add_executable(spire_wheel_trainer ${PROJECT_SOURCE_DIR}/tools/main.cpp)
-target_link_libraries(spire_wheel_trainer PRIVATE spire spire_flags)
+target_link_libraries(spire_wheel_trainer PRIVATE spire spire_flags spire_opened_libraries)
 set_target_properties(spire_wheel_trainer PROPERTIES OUTPUT_NAME trainer RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/wheel)
 target_link_options(spire_wheel_trainer PRIVATE -Wl,--disable-new-dtags)
 target_link_options(spire PRIVATE -Wl,--disable-new-dtags)

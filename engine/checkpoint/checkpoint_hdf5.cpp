@@ -146,7 +146,7 @@ Shape shape_of(hid_t dataset, const std::string& path) {
   int rank = check(H5Sget_simple_extent_ndims(space), "read the shape of " + path);
   if (rank > Shape::max_rank)
     fail(Category::checkpoint, "tensor {} has {} dimensions, at most {} are supported", path, rank,
-         Shape::max_rank);
+         +Shape::max_rank);
   std::array<hsize_t, Shape::max_rank> stored{};
   check(H5Sget_simple_extent_dims(space, stored.data(), nullptr), "read the shape of " + path);
   std::array<int64_t, Shape::max_rank> dims{};

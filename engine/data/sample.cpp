@@ -88,7 +88,7 @@ std::vector<double> numbers(const Json& object, const char* key) {
 // Refuses overflow before it happens: the text may come from a damaged checkpoint.
 Shape shape_of(const Json& list) {
   if (list.size() > Shape::max_rank)
-    refuse("shape", fmt::format("{} dimensions at most", Shape::max_rank));
+    refuse("shape", fmt::format("{} dimensions at most", +Shape::max_rank));
   std::vector<int64_t> dims;
   int64_t elements = 1;
   for (const Json& dim : list) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <omp.h>
 
@@ -57,11 +58,38 @@ Desc any_layout(const Dims& dims, DType dtype) {
   return Desc(dims, data_type(dtype), Tag::any);
 }
 
-TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(threads);
+namespace {
+
+// OpenMP as oneDNN calls it: in a program with several runtimes it may be another one than Spire's.
+struct OpenMp {
+  int (*max_threads)() = omp_get_max_threads;
+  void (*set_threads)(int) = omp_set_num_threads;
+
+  OpenMp() {
+    Dl_info place{};
+    void* library = nullptr;
+    if (::dladdr(reinterpret_cast<const void*>(dnnl::version()), &place) != 0)
+      library = ::dlopen(place.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    void* max = library ? ::dlsym(library, "omp_get_max_threads") : nullptr;
+    void* set = library ? ::dlsym(library, "omp_set_num_threads") : nullptr;
+    if (!max || !set) return;
+    max_threads = reinterpret_cast<int (*)()>(max);
+    set_threads = reinterpret_cast<void (*)(int)>(set);
+  }
+};
+
+const OpenMp& openmp_of_onednn() {
+  static const OpenMp found;
+  return found;
+}
+
+}  // namespace
+
+TeamSize::TeamSize(int threads) : before_(openmp_of_onednn().max_threads()) {
+  openmp_of_onednn().set_threads(threads);
 }
 TeamSize::~TeamSize() {
-  omp_set_num_threads(before_);
+  openmp_of_onednn().set_threads(before_);
 }
 
 dnnl::primitive_attr attributes() {

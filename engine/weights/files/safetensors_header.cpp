@@ -92,7 +92,7 @@ void expect(bool holds, const std::string& name, std::string_view what) {
 Shape shape_of(const std::string& name, const json& list) {
   expect(list.is_array(), name, "the shape is not a list");
   expect(list.size() <= static_cast<size_t>(Shape::max_rank), name,
-         fmt::format("it has {} axes; at most {} are supported", list.size(), Shape::max_rank));
+         fmt::format("it has {} axes; at most {} are supported", list.size(), +Shape::max_rank));
   std::vector<int64_t> dims;
   constexpr uint64_t most = uint64_t{1} << 50;  // elements: their bytes fit into 64 bits
   uint64_t elements = 1;
