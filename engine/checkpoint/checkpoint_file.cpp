@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstring>
+#include <functional>
 #include <utility>
 
 #include "engine/base/hash.h"
@@ -21,8 +23,10 @@ std::string_view bytes_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
+using WriteAt = std::function<void(uint64_t offset, std::string_view bytes)>;
+
 // Writes one tensor, piece by piece, and returns its checksum.
-std::string write_tensor(AtomicWriter& file, const TensorExtent& extent,
+std::string write_tensor(const WriteAt& write, const TensorExtent& extent,
                          const SavedTensors& tensors, size_t group, size_t tensor,
                          std::span<float> piece) {
   Hash64 hash;
@@ -31,7 +35,7 @@ std::string write_tensor(AtomicWriter& file, const TensorExtent& extent,
     std::span<float> part = piece.first(std::min(piece.size(), count - at));
     tensors.read(group, tensor, static_cast<int64_t>(at), part);
     hash.add(part.data(), part.size_bytes());
-    file.write_at(extent.offset + at * sizeof(float), bytes_of(part));
+    write(extent.offset + at * sizeof(float), bytes_of(part));
   }
   return hex(hash.value());
 }
@@ -45,7 +49,7 @@ std::vector<TensorExtent> in_order_of_file(std::vector<TensorExtent> extents) {
 }
 
 // Writes the bytes between the tensors, then the header with their checksum.
-void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
+void write_rest(const WriteAt& write, const CheckpointLayout& layout) {
   Header header{layout.block, layout.structure.bytes(), "", in_order_of_file(layout.extents)};
   Hash64 hash;
   std::array<char, 1 << 14> piece;
@@ -54,7 +58,7 @@ void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
       size_t count = std::min<uint64_t>(piece.size(), end - begin);
       layout.structure.read(begin, count, piece.data());
       hash.add(piece.data(), count);
-      file.write_at(begin, {piece.data(), count});
+      write(begin, {piece.data(), count});
       begin += count;
     }
   };
@@ -66,14 +70,11 @@ void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
   }
   write_range(at, header.file_bytes);
   header.structure = hex(hash.value());
-  file.write_at(0, to_text(header));
+  write(0, to_text(header));
 }
 
-}  // namespace
-
-// AtomicWriter writes under a temporary name, then fsync, rename and fsync of the directory.
-void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
-                      const SavedTensors& tensors, std::span<float> piece) {
+void write_parts(const WriteAt& write, const StateMetadata& metadata, const SavedTensors& tensors,
+                 std::span<float> piece) {
   require(!piece.empty(), "a checkpoint in pieces of nothing");
   std::vector<TensorGroup> groups = tensors.groups();
   size_t count = 0;
@@ -81,11 +82,10 @@ void write_checkpoint(const std::filesystem::path& path, const StateMetadata& me
   std::vector<std::string> checksums(count, std::string(16, '0'));
   // A layout with zeros for checksums tells the offsets; the tensors' bytes give the checksums.
   CheckpointLayout places = lay_out_checkpoint(metadata, groups, checksums);
-  AtomicWriter file(path, Category::checkpoint);
   size_t i = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     for (size_t t = 0; t < groups[g].tensors.size(); ++t, ++i)
-      checksums[i] = write_tensor(file, places.extents[i], tensors, g, t, piece);
+      checksums[i] = write_tensor(write, places.extents[i], tensors, g, t, piece);
   }
   // The final layout has them as attributes, of the same size, so that nothing has moved.
   CheckpointLayout layout = lay_out_checkpoint(metadata, groups, checksums);
@@ -93,8 +93,29 @@ void write_checkpoint(const std::filesystem::path& path, const StateMetadata& me
     require(layout.extents[i].offset == places.extents[i].offset,
             "checkpoint: {} moved with its checksum", layout.extents[i].name);
   }
-  write_rest(file, layout);
+  write_rest(write, layout);
+}
+
+}  // namespace
+
+// AtomicWriter writes under a temporary name, then fsync, rename and fsync of the directory.
+void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
+                      const SavedTensors& tensors, std::span<float> piece) {
+  AtomicWriter file(path, Category::checkpoint);
+  write_parts([&](uint64_t offset, std::string_view bytes) { file.write_at(offset, bytes); },
+              metadata, tensors, piece);
   file.commit();
+}
+
+std::vector<std::byte> checkpoint_bytes(const StateMetadata& metadata, const SavedTensors& tensors,
+                                        std::span<float> piece) {
+  std::vector<std::byte> file;
+  auto write = [&](uint64_t offset, std::string_view bytes) {
+    file.resize(std::max<size_t>(file.size(), offset + bytes.size()));
+    std::memcpy(file.data() + offset, bytes.data(), bytes.size());
+  };
+  write_parts(write, metadata, tensors, piece);
+  return file;
 }
 
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state) {

@@ -1,5 +1,6 @@
 // Writes a checkpoint as one HDF5 file and reads it back; docs/checkpoint_format.md specifies it.
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +21,9 @@ inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats; the usua
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece);
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
+// Returns the bytes of such a file.
+std::vector<std::byte> checkpoint_bytes(const StateMetadata& metadata, const SavedTensors& tensors,
+                                        std::span<float> piece);
 
 // Open checkpoint, of which every byte has been verified. Any thread may read tensors, on demand.
 class CheckpointFile : public SavedTensors {

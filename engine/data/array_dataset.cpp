@@ -1,25 +1,20 @@
 // Datasets of arrays in memory, of any strides and dtypes.
 #include <algorithm>
-#include <cstring>
 #include <optional>
+#include <utility>
 
 #include <spire/dataset.h>
 #include <spire/error.h>
 
+#include "engine/data/array_column.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"
-#include "engine/device/device_memory.h"
-#include "engine/device/stream.h"
 
 namespace spire {
 namespace {
 
 bool is_input(std::string_view column) {
   return column == "images" || column == "features" || column == "tokens";
-}
-
-bool is_image(std::string_view column) {
-  return column == "images" || column == "target_images";
 }
 
 // Rank of the array, N included, that models expect of a column; 0: any.
@@ -39,18 +34,6 @@ const char* layout_of(std::string_view column) {
   return column == "values" ? "(N, K)" : "(N, T)";
 }
 
-bool is_whole(DType dtype) {
-  return dtype == DType::i32 || dtype == DType::u8;
-}
-
-bool holds_indices(std::string_view column) {
-  return column == "tokens" || column == "labels" || column == "targets" || column == "masks";
-}
-
-bool holds_whole_numbers(std::string_view column) {
-  return holds_indices(column) || column == "positions";
-}
-
 // Dtype of the rows of a batch. read: of images and features.
 DType dtype_in_batch(const Array& array, DType read) {
   if (is_image(array.column) || array.column == "features") return read;
@@ -59,23 +42,11 @@ DType dtype_in_batch(const Array& array, DType read) {
   return whole ? DType::i32 : DType::f32;
 }
 
-std::vector<int64_t> dense_strides(const Shape& shape) {
-  std::vector<int64_t> strides(static_cast<size_t>(shape.rank()), 1);
-  for (int axis = shape.rank() - 2; axis >= 0; --axis)
-    strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis) + 1] * shape[axis + 1];
-  return strides;
-}
-
 void check(const Array& array, int64_t samples) {
   auto expect = [&](bool holds, const std::string& problem) {
     if (!holds) fail(Category::data, "array '{}': {}", array.column, problem);
   };
-  expect(!array.column.empty(), "an array needs the name of its column");
-  expect(array.data != nullptr, "its data is null");
-  expect(array.shape.rank() >= 1, "its shape is (); the first axis counts samples");
-  expect(
-      array.strides.empty() || static_cast<int>(array.strides.size()) == array.shape.rank(),
-      fmt::format("it has {} strides for shape {}", array.strides.size(), to_string(array.shape)));
+  check_array(array);
   int rank = rank_of(array.column);
   expect(rank == 0 || array.shape.rank() == rank,
          fmt::format("its shape is {}; it must be {}", to_string(array.shape),
@@ -84,142 +55,32 @@ void check(const Array& array, int64_t samples) {
          fmt::format("its shape {} has no elements", to_string(array.shape)));
   expect(array.shape[0] == samples,
          fmt::format("it has {} samples, and the first array has {}", array.shape[0], samples));
-  expect(!holds_whole_numbers(array.column) || is_whole(array.dtype),
-         fmt::format("its dtype is {}; {} are i32 or u8", name(array.dtype),
-                     array.column == "positions" ? "positions" : "class and token numbers"));
-  expect(array.dtype != DType::bf16 && array.dtype != DType::f16,
-         fmt::format("its dtype is {}; give f32, f64, i32 or u8", name(array.dtype)));
 }
 
-// Bytes of the memory from the first element on that the array's elements span.
-size_t extent_bytes(const Array& array, const std::vector<int64_t>& strides) {
-  int64_t last = 0;
-  for (int axis = 0; axis < array.shape.rank(); ++axis) {
-    int64_t stride = strides[static_cast<size_t>(axis)];
-    if (stride < 0)
-      fail(Category::data, "array '{}': a negative stride of an array that is copied",
-           array.column);
-    last += (array.shape[axis] - 1) * stride;
+// Throws Error(data) unless the rows are the places of tokens in packed documents.
+void check_positions(const ArrayColumn& column, int64_t samples) {
+  std::vector<int32_t> row(static_cast<size_t>(column.column().shape.elements()));
+  for (int64_t sample = 0; sample < samples; ++sample) {
+    column.read(sample, reinterpret_cast<std::byte*>(row.data()));
+    if (std::optional<int64_t> wrong = misplaced_token(row))
+      fail(Category::data,
+           "array 'positions': sample {} has {} at position {}; a document begins with 0, and "
+           "each further token has one more",
+           sample, row[static_cast<size_t>(*wrong)], *wrong);
   }
-  return (static_cast<size_t>(last) + 1) * size_of(array.dtype);
 }
 
-template <typename From>
-float as_float(From value, float scale) {
-  return static_cast<float>(value) * scale;
+// Least and largest number of a column of numbers from 0 on.
+std::pair<int64_t, int64_t> range_of(const ArrayColumn& column, int64_t samples) {
+  std::vector<int32_t> row(static_cast<size_t>(column.column().shape.elements()));
+  int64_t least = INT64_MAX, most = INT64_MIN;
+  for (int64_t sample = 0; sample < samples; ++sample) {
+    column.read(sample, reinterpret_cast<std::byte*>(row.data()));
+    auto [low, high] = std::minmax_element(row.begin(), row.end());
+    least = std::min<int64_t>(least, *low), most = std::max<int64_t>(most, *high);
+  }
+  return {least, most};
 }
-
-class ArrayColumn {
- public:
-  ArrayColumn(const Array& array, DType dtype, bool copy) : array_(array), dtype_(dtype) {
-    strides_ = array.strides.empty() ? dense_strides(array.shape) : array.strides;
-    if (is_image(array.column) && array.dtype == DType::u8) scale_ = 1.0f / 255;
-    column_ = {array.column, Shape(array.shape.dims().subspan(1)), dtype};
-    copies_rows_ = array.dtype == dtype && scale_ == 1.0f && is_dense();
-    if (copy || array.device.kind == DeviceKind::cuda) take_copy();
-  }
-
-  const Column& column() const { return column_; }
-  const std::string& name() const { return column_.name; }
-
-  void read(int64_t sample, std::byte* row) const {
-    const auto* first = static_cast<const std::byte*>(array_.data) +
-                        sample * strides_[0] * static_cast<int64_t>(size_of(array_.dtype));
-    if (copies_rows_) {
-      std::memcpy(row, first, column_.row_bytes());
-      return;
-    }
-    switch (array_.dtype) {
-      case DType::f32:
-        return convert<float>(first, row);
-      case DType::f64:
-        return convert<double>(first, row);
-      case DType::i32:
-        return convert<int32_t>(first, row);
-      case DType::u8:
-        return convert<uint8_t>(first, row);
-      case DType::bf16:
-      case DType::f16:
-        break;
-    }
-    fail(Category::unexpected, "an array of {}", spire::name(array_.dtype));
-  }
-
-  // Throws Error(data) unless the rows are the places of tokens in packed documents.
-  void check_positions() const {
-    std::vector<int32_t> row(static_cast<size_t>(column().shape.elements()));
-    for (int64_t sample = 0; sample < array_.shape[0]; ++sample) {
-      read(sample, reinterpret_cast<std::byte*>(row.data()));
-      if (std::optional<int64_t> wrong = misplaced_token(row))
-        fail(Category::data,
-             "array 'positions': sample {} has {} at position {}; a document begins with 0, and "
-             "each further token has one more",
-             sample, row[static_cast<size_t>(*wrong)], *wrong);
-    }
-  }
-
-  // Least and largest number of a column of numbers from 0 on.
-  std::pair<int64_t, int64_t> range() const {
-    std::vector<int32_t> row(static_cast<size_t>(column().shape.elements()));
-    int64_t least = INT64_MAX, most = INT64_MIN;
-    for (int64_t sample = 0; sample < array_.shape[0]; ++sample) {
-      read(sample, reinterpret_cast<std::byte*>(row.data()));
-      auto [low, high] = std::minmax_element(row.begin(), row.end());
-      least = std::min<int64_t>(least, *low), most = std::max<int64_t>(most, *high);
-    }
-    return {least, most};
-  }
-
- private:
-  bool is_dense() const {
-    std::vector<int64_t> dense = dense_strides(array_.shape);
-    return std::equal(dense.begin() + 1, dense.end(), strides_.begin() + 1);
-  }
-
-  void take_copy() {
-    size_t bytes = extent_bytes(array_, strides_);
-    copy_ = allocate_staging(array_.device, bytes);
-    if (array_.device.kind == DeviceKind::cuda) {
-      std::unique_ptr<Stream> stream = make_stream(array_.device);
-      stream->copy(copy_->data(), array_.data, bytes);
-      stream->synchronize();
-    } else {
-      std::memcpy(copy_->data(), array_.data, bytes);
-    }
-    array_.data = copy_->data();
-  }
-
-  template <typename From>
-  void convert(const std::byte* from, std::byte* row) const {
-    const auto* first = reinterpret_cast<const From*>(from);
-    int64_t i = 0;
-    if (dtype_ == DType::i32) {
-      auto* to = reinterpret_cast<int32_t*>(row);
-      return each_element(1, first, [&](From value) { to[i++] = static_cast<int32_t>(value); });
-    }
-    with_any_float_type(dtype_, [&](auto type) {
-      auto* to = reinterpret_cast<decltype(type)*>(row);
-      each_element(1, first, [&](From value) { to[i++] = as_float(value, scale_); });
-    });
-  }
-
-  // Calls visit(element) for the elements of the axes from `axis` on, the last axis first.
-  template <typename From, typename Visit>
-  void each_element(int axis, const From* first, const Visit& visit) const {
-    if (axis == array_.shape.rank()) return visit(*first);
-    int64_t stride = strides_[static_cast<size_t>(axis)];
-    for (int64_t i = 0; i < array_.shape[axis]; ++i)
-      each_element(axis + 1, first + i * stride, visit);
-  }
-
-  Array array_;
-  DType dtype_;
-  Column column_;
-  float scale_ = 1;
-  bool copies_rows_ = false;              // rows lie in the array as in a batch
-  std::vector<int64_t> strides_;          // elements
-  std::shared_ptr<DeviceMemory> copy_{};  // of the array's memory
-};
 
 class ArrayDataset : public Dataset {
  public:
@@ -240,7 +101,7 @@ class ArrayDataset : public Dataset {
     spec_.classes = options.classes;
     for (const ArrayColumn& column : columns_)
       if (column.name() == "positions")
-        column.check_positions();
+        check_positions(column, count_);
       else if (holds_indices(column.name()))
         check_numbers(column, options.classes);
     auto names = static_cast<int64_t>(options.class_names.size());
@@ -265,7 +126,7 @@ class ArrayDataset : public Dataset {
  private:
   // classes: 0: from the numbers. Beside labels, tokens are of another vocabulary.
   void check_numbers(const ArrayColumn& column, int64_t classes) {
-    auto [least, most] = column.range();
+    auto [least, most] = range_of(column, count_);
     bool labels = std::ranges::any_of(
         columns_, [](const ArrayColumn& each) { return each.name() == "labels"; });
     if (labels && column.name() != "labels") {

@@ -61,10 +61,14 @@ void Barrier::reset() {
 namespace {
 
 // Denormals cost a hundred cycles each and carry no information for training: off on every lane.
-// 0x8040 is flush-to-zero and denormals-are-zero.
-void flush_denormals() {
+// 0x8040 is flush-to-zero and denormals-are-zero. Returns the thread's settings before.
+uint32_t flush_denormals() {
 #if defined(__x86_64__)
-  _mm_setcsr(_mm_getcsr() | 0x8040u);
+  uint32_t before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040u);
+  return before;
+#else
+  return 0;
 #endif
 }
 
@@ -104,9 +108,22 @@ int total_threads(const std::vector<LaneSpec>& lanes) {
 
 }  // namespace
 
+DenormalsFlushed::DenormalsFlushed() : before_(flush_denormals()) {}
+
+DenormalsFlushed::~DenormalsFlushed() {
+#if defined(__x86_64__)
+  _mm_setcsr(before_);
+#endif
+}
+
 LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
   require(!specs_.empty(), "a lane team needs at least one lane");
+  if (spec(0).on_caller) {
+    require(size() == 1 && spec(0).threads == 1 && spec(0).device.kind == DeviceKind::cpu,
+            "a team on its caller's thread has one lane of one thread on a CPU");
+    return;
+  }
   prove_threads(total_threads(specs_), name);
   if (std::ranges::any_of(specs_, [](const LaneSpec& lane) { return lane.threads > 1; }))
     crowded_cores_ = std::make_unique<CrowdedCores>(specs_);
@@ -158,6 +175,10 @@ void LaneTeam::release() {
 }
 
 void LaneTeam::lead(const std::function<void()>& body) {
+  if (spec(0).on_caller) {
+    DenormalsFlushed flushed;
+    return body();
+  }
   std::unique_lock lock(lead_mutex_);
   lead_body_ = &body;
   lead_changed_.notify_all();

@@ -47,6 +47,18 @@ class Barrier {
   std::atomic<bool> broken_{false};
 };
 
+// While it lives, the calling thread flushes denormals to zero, as the lanes do.
+class DenormalsFlushed {
+ public:
+  DenormalsFlushed();
+  ~DenormalsFlushed();
+  DenormalsFlushed(const DenormalsFlushed&) = delete;
+  DenormalsFlushed& operator=(const DenormalsFlushed&) = delete;
+
+ private:
+  uint32_t before_ = 0;
+};
+
 struct LaneSpec {
   DeviceId device;
   // The cores on which all the lane's threads may run; empty: those of the creating thread. A
@@ -54,6 +66,9 @@ struct LaneSpec {
   // that libgomp restarts inherit the whole set.
   std::vector<int> cores;
   int threads = 1;  // size of the OpenMP team
+  // The thread that calls lead() is the lane: no thread is started. For a team of one lane that has
+  // one thread on a CPU; cores is ignored.
+  bool on_caller = false;
 };
 
 class CrowdedCores;
@@ -72,7 +87,8 @@ class LaneTeam {
   int size() const { return static_cast<int>(specs_.size()); }
   const LaneSpec& spec(int lane) const { return specs_[static_cast<size_t>(lane)]; }
 
-  // Calls body() on lane 0's thread and waits. Rethrows its exception. One caller at a time.
+  // Calls body() on lane 0's thread and waits. Throws its exception. One caller at a time, or any
+  // number where the callers are the lane.
   void lead(const std::function<void()>& body);
 
   // Calls body(lane) on every lane and waits for all. If lanes have failed, rethrows the exception

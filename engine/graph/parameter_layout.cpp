@@ -145,6 +145,15 @@ size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool ste
   return offset;
 }
 
+PackedWeights PackedWeights::like() const {
+  PackedWeights other;
+  other.forms_ = forms_;
+  other.changing_ = changing_;
+  other.frozen_ = frozen_;
+  other.bytes_ = bytes_;
+  return other;
+}
+
 void PackedWeights::pack_for_step(const float* weights, int part, int parts, Stream& stream) {
   for (const Form& form : forms_)
     if (form.packs_every_step()) pack_form(form, weights, share_of(changing_, part, parts), stream);

@@ -92,6 +92,7 @@ class PackedWeights {
   // training steps read it; other forms are packed only before an evaluation.
   size_t add(const ParameterEntry& entry, Packing packing, bool step);
 
+  PackedWeights like() const;  // the same forms, without memory
   // REQUIRES: all plans have been made, as they call add().
   void allocate(MemoryPool& memory) { memory_ = memory.allocate(MemoryKind::weights, bytes_); }
   size_t bytes() const { return bytes_; }

@@ -51,10 +51,15 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
   graph = lower_for_evaluation(std::move(graph), lane.device).graph;
   output_ = graph.spec(graph.outputs().at("output"));
   std::vector<Value> inputs = graph.values_of(Role::input);
-  input_bytes_ = {graph.spec(inputs[0]).bytes()};
   bindings_.inputs.resize(inputs.size());
-  for (size_t i = 1; i < inputs.size(); ++i)
-    if (is_read(graph, inputs[i])) other_columns_.push_back(graph.tensor(inputs[i]).name);
+  size_t used = 1;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (!is_read(graph, inputs[i])) continue;
+    other_columns_.push_back(graph.tensor(inputs[i]).name);
+    used = i + 1;
+  }
+  for (size_t i = 0; i < used; ++i) input_bytes_.push_back(graph.spec(inputs[i]).bytes());
+  rows_.resize(used);
   PlanOptions options{
       .device = lane.device, .threads = lane.threads, .step = false, .gradients = {}, .cuda = cuda};
   plan_ = std::make_unique<Plan>(std::move(graph), options, layout, replica.forms);
@@ -88,13 +93,18 @@ void ForwardPass::require_one_input() const {
 
 void ForwardPass::run(const void* rows) {
   require_one_input();
+  run({&rows, 1}, replica_);
+}
+
+void ForwardPass::run(std::span<const void* const> rows, const Replica& weights) {
   // The replica is allocated after this was made, so its addresses are bound now.
-  bindings_.weights = replica_.values();
-  bindings_.packed = replica_.forms.data();
+  bindings_.weights = weights.values();
+  bindings_.packed = weights.forms.data();
   bindings_.arena = arena_->as<std::byte>();
   bindings_.stream = stream_->native();
-  HostRows input{static_cast<const std::byte*>(rows), input_bytes_[0]};
-  size_t slot = uploader_->upload({&input, 1}, {}, bindings_);
+  for (size_t i = 0; i < rows_.size(); ++i)
+    rows_[i] = {static_cast<const std::byte*>(rows[i]), input_bytes_[i]};
+  size_t slot = uploader_->upload(rows_, {}, bindings_);
   plan_->run(bindings_);
   uploader_->release(slot);
   stream_->copy(host_output_->data(), plan_->output("output", bindings_.arena), output_.bytes());

@@ -54,9 +54,14 @@ class ForwardPass {
   MemoryUse memory() const;
   void allocate(MemoryPool& memory);  // call it before the first run, on the lane's thread
 
-  // Throws Error(config) if the output depends on other inputs than the first; so does run().
+  // Throws Error(config) if the output depends on other inputs than the first.
   void require_one_input() const;
-  // Runs one batch and waits. rows: the first input, in host memory. Call it on the lane's thread.
+  // The inputs that run() takes: the first, and all up to the last that the output depends on.
+  size_t input_count() const { return input_bytes_.size(); }
+  // Runs one batch and waits. rows: of each input, in host memory; weights: one like the replica of
+  // the constructor, packed. Call it on one thread at a time, with the lane's device current.
+  void run(std::span<const void* const> rows, const Replica& weights);
+  // The same for a model of one input, with the replica itself. Throws as require_one_input().
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
   // Copies the first `to.size()` numbers of the last run's output, without padding, as fp32.
@@ -66,11 +71,12 @@ class ForwardPass {
   Replica& replica_;
   TensorSpec output_;  // its rows may be padded
   std::unique_ptr<Plan> plan_;
-  std::vector<size_t> input_bytes_;         // a single entry
+  std::vector<size_t> input_bytes_;
   std::vector<std::string> other_columns_;  // that the output depends on
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
   std::unique_ptr<BatchUploader> uploader_;
+  std::vector<HostRows> rows_;  // of the present run
   Bindings bindings_;
 };
 

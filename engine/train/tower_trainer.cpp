@@ -360,6 +360,12 @@ void TowerTrainer::read_weight(const ParameterEntry& entry, std::span<float> val
                static_cast<size_t>(entry.offset) * sizeof(float));
 }
 
+void TowerTrainer::read_evaluation_weights(std::span<float> flat) {
+  if (update_->averages()) swap_average();
+  std::copy_n(devices_->read_weights(), flat.size(), flat.begin());
+  end_evaluation();
+}
+
 void TowerTrainer::write_weight(const ParameterEntry& entry, std::span<const float> values) {
   require(!averaged_ && under_way() == 0, "a weight written before the end of a step");
   state_->write_weight({entry.offset, entry.offset + entry.elements()}, values);

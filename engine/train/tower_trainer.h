@@ -181,6 +181,8 @@ class TowerTrainer {
   // 0's values, and also sets the average of this parameter, and no other.
   void read_weight(const ParameterEntry& entry, std::span<float> values) const;
   void write_weight(const ParameterEntry& entry, std::span<const float> values);
+  // Copies all weights as an evaluation reads them (averages), as layout() has them; collective.
+  void read_evaluation_weights(std::span<float> flat);
 
   void check_replicas();  // compares the replicas of all ranks; see replica.h
 

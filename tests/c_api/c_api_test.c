@@ -363,12 +363,21 @@ static void test_errors(const char* folder) {
                "the shape of its array is (32, 9); it must be (32, 2)");
   EXPECT_ERROR(spire_trainer_evaluate_arrays(trainer, other, 2, NULL), SPIRE_CONFIG, "(32, 9)");
   other[0] = given[0];
-  other[0].dtype = SPIRE_F64;
+  other[1].dtype = SPIRE_F64;
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, other, 2, NULL, NULL), SPIRE_CONFIG,
-               "column 'features': its numbers are fp64; convert them to fp32");
-  float logits[batch * classes];
-  EXPECT_ERROR(spire_trainer_predict_array(trainer, other, logits, batch * classes), SPIRE_CONFIG,
-               "its numbers are fp64");
+               "column 'labels': its numbers are fp64; convert them to int32");
+  /* Doubles and columns of a matrix are the same points. */
+  double wide_points[batch * 2];
+  for (int i = 0; i < batch; ++i)
+    for (int f = 0; f < 2; ++f) wide_points[f * batch + i] = points[i][f];
+  const int64_t by_column[] = {1, batch};
+  other[0].data = wide_points;
+  other[0].dtype = SPIRE_F64;
+  other[0].strides = by_column;
+  float logits[batch * classes], same[batch * classes];
+  EXPECT(spire_trainer_predict_array(trainer, other, same, batch * classes) == SPIRE_OK);
+  EXPECT(spire_trainer_predict_array(trainer, given, logits, batch * classes) == SPIRE_OK);
+  EXPECT(memcmp(same, logits, sizeof same) == 0);
   /* More rows than any memory holds. */
   spire_array endless = given[0];
   int64_t endless_shape[SPIRE_MAX_RANK];

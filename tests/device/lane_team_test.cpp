@@ -1,6 +1,8 @@
 #include "engine/device/lane_team.h"
 
 #include <numeric>
+#include <stdexcept>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +25,26 @@ TEST(LaneTeam, EveryLaneRunsEveryParallelOnce) {
       team.parallel([&](int lane) { ++runs[static_cast<size_t>(lane)]; });
   });
   EXPECT_EQ(runs, (std::vector<int>{100, 100, 100, 100}));
+}
+
+TEST(LaneTeam, TheCallerMayBeTheLane) {
+  LaneTeam team({{.device = {}, .cores = {}, .on_caller = true}});
+  volatile double least = 5e-324;  // a denormal
+  auto thread = [] { return std::this_thread::get_id(); };
+  std::jthread([&] {
+    std::thread::id led, ran;
+    double flushed = 1;
+    team.lead([&] {
+      led = thread();
+      team.parallel([&](int) { ran = thread(), flushed = least * 2; });
+    });
+    EXPECT_EQ(led, thread());
+    EXPECT_EQ(ran, thread());
+    EXPECT_EQ(flushed, 0);
+    EXPECT_GT(least * 2, 0);  // the thread's own settings are back
+    EXPECT_THROW(team.lead([] { throw std::out_of_range("mine"); }), std::out_of_range);
+    EXPECT_GT(least * 2, 0);
+  });
 }
 
 TEST(LaneTeam, BarrierOrdersWritesBeforeReads) {

@@ -23,4 +23,4 @@ echo "python: $dir/bin/python"
 torch=$("$dir/bin/python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent)')
 cmake -S "$here/native_peer" -B "$dir/native_peer" -DCMAKE_BUILD_TYPE=Release -DTORCH="$torch" >/dev/null
 cmake --build "$dir/native_peer"
-echo "libtorch: $dir/native_peer/native_peer"
+echo "libtorch: $dir/native_peer/native_peer, $dir/native_peer/native_latency"

@@ -238,9 +238,10 @@ SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const void* co
                                           int64_t count, const double* lr, spire_step* step);
 SPIRE_API spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
                                               int64_t count, spire_evaluation* evaluation);
-/* The same for `count` dense arrays, one per column in the columns' order. Each call checks their
- * names, dtypes and shapes (N, row) and returns SPIRE_CONFIG if one does not match its column; the
- * functions above cannot check their pointers. */
+/* The same for `count` arrays of any strides, one per column in the columns' order. Each call
+ * checks their names, shapes (N, row) and dtypes, converts numbers that are not the column's, and
+ * returns SPIRE_CONFIG if an array does not fit; the functions above cannot check their pointers.
+ */
 SPIRE_API spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
                                                  size_t count, const double* lr, spire_step* step);
 SPIRE_API spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer,

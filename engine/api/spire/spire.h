@@ -12,6 +12,7 @@
 #include <spire/export.h>          // what the shared library exports
 #include <spire/export_model.h>    // ONNX, safetensors, npz
 #include <spire/graph.h>           // models as graphs
+#include <spire/inference.h>       // outputs on any thread, also while a model trains
 #include <spire/kernel.h>          // kernels of own ops
 #include <spire/layer_config.h>    // layers listed under model.layers
 #include <spire/layers.h>          // layer functions

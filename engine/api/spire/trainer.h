@@ -2,6 +2,7 @@
 // whole config instead, with files, reports and resuming.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,9 +25,11 @@
 
 namespace spire {
 
-// Rows of a column in the caller's memory, dense: fp32 for columns of bf16 and f16, else the
-// column's dtype. Each call checks what it can: of an Array its name, dtype, shape (count, row) and
-// strides; of a typed pointer its dtype; of a void pointer nothing.
+// Rows of a column in the caller's memory. A void pointer is believed: dense rows, fp32 for columns
+// of bf16 and f16, else of the column's dtype. Of a typed pointer (dense) and of an Array (any
+// strides, as those of a ring buffer or a column-major matrix) the numbers are converted: whole
+// ones to fp32, double to fp32, bytes of images to x / 255, bytes to i32. Fractions where whole
+// numbers are wanted, other shapes than (count, row) and other names are refused.
 struct ColumnRows {
   ColumnRows(const void* rows) : data(rows) {}  // NOLINT: a pointer is rows
   template <ArrayNumber T>
@@ -109,7 +112,8 @@ struct FitOptions {
 };
 
 // - Processes: each process of a run has a Trainer; all call the same methods in the same order.
-// - Threads: one thread at a time calls a Trainer; several Trainers may work at once.
+// - Threads: one thread at a time calls a Trainer; several Trainers may work at once. One with a
+//   single lane (a tower at a time) of one thread on a CPU computes on the thread that calls.
 // - Bad steps (loss or gradient not finite, or bad by guard.*_zscore) change nothing: they throw
 //   Error(diverged), or with guard.on_bad_step: skip count as a step without an update. rollback is
 //   refused.
@@ -121,8 +125,8 @@ struct FitOptions {
 // - These keys have no effect: output, checkpoint, eval, log, monitor, check, early_stop, max_time.
 class SPIRE_API Trainer {
  public:
-  // For batches of the caller. data: describes their columns. Columns that Spire knows (Column)
-  // must have the dtypes in which the caller gives them: i32 for class and token numbers, else f32.
+  // For batches of the caller. data: describes their columns. Those that Spire knows (Column) are
+  // declared i32 for class and token numbers, else f32; see ColumnRows for what batches may have.
   // Throws as train(): config, device, out_of_memory.
   Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options = {});
   // For the data that the config names.
@@ -188,8 +192,13 @@ class SPIRE_API Trainer {
   // or, on CPUs, tower_threads.
   void save(const std::filesystem::path& file);
   void load(const std::filesystem::path& file);
+  // The same with the bytes of such a file in memory. save() returns them on rank 0, elsewhere
+  // none; all processes pass them to load().
+  [[nodiscard]] std::vector<std::byte> save();
+  void load(std::span<const std::byte> file);
 
  private:
+  friend class InferenceSession;  // reads the parts
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -48,9 +48,16 @@ Category category_of(const std::exception& error) {
 
 }  // namespace
 
+bool is_foreign(const std::exception& error) {
+  return dynamic_cast<const Error*>(&error) == nullptr &&
+         classify(error).category() == Category::unexpected;
+}
+
 LaneError::LaneError(const PhaseRow& position, const std::exception& error)
     : Error(category_of(error), fmt::format("{}, {}: {}", position.thread, position_text(position),
-                                            classify(error).what())) {}
+                                            classify(error).what())) {
+  if (is_foreign(error)) cause_ = std::current_exception();
+}
 
 ThreadStatus::ThreadStatus(std::vector<std::string> threads)
     : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {

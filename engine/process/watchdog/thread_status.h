@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,11 +15,22 @@
 
 namespace spire {
 
+// Returns whether its type is neither Error nor one that tells of the machine (bad_alloc,
+// system_error): nearly always, code of the program has thrown it.
+bool is_foreign(const std::exception& error);
+
 // An exception of a thread, its text preceded by the thread's position: "cpu:1, backward of step 7:
 // ...". An exception without a category becomes Error(collective), as if a device were lost.
 class LaneError : public Error {
  public:
+  // Called while `error` is caught.
   LaneError(const PhaseRow& position, const std::exception& error);
+
+  // The exception itself, if it is foreign; else null.
+  const std::exception_ptr& cause() const { return cause_; }
+
+ private:
+  std::exception_ptr cause_;
 };
 
 class ThreadStatus {

@@ -38,7 +38,7 @@ bool is_dense(const Array& array) {
   return true;
 }
 
-void check_array(const Column& column, const Array& array, int64_t count) {
+void check_given(const Column& column, const Array& array, int64_t count) {
   auto expect = [&](bool holds, const std::string& problem) {
     if (!holds) fail(Category::config, "Samples: column '{}': {}", column.name, problem);
   };
@@ -50,7 +50,16 @@ void check_array(const Column& column, const Array& array, int64_t count) {
   bool fits = std::ranges::equal(array.shape.dims(), dims);
   expect(fits, fmt::format("the shape of its array is {}; it must be ({})", to_string(array.shape),
                            fmt::join(dims, ", ")));
-  expect(is_dense(array), "its array is not dense; copy it to one without strides");
+  expect(array.strides.empty() || array.strides.size() == dims.size(),
+         fmt::format("its array has {} strides for {} axes", array.strides.size(), dims.size()));
+}
+
+// The rows as an array: dense where only a pointer is given.
+Array as_array(const Column& column, const ColumnRows& rows, int64_t count) {
+  if (rows.array) return *rows.array;
+  std::vector<int64_t> dims{count};
+  dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+  return {column.name, rows.data, rows.dtype.value_or(given_dtype(column.dtype)), Shape(dims)};
 }
 
 bool is_label(const Column& column) {
@@ -74,60 +83,78 @@ int64_t end_of(const SampleSpec& spec, const Column& column) {
 }
 
 // Of packed documents: kernels read the tokens from the place on that a position names.
-void check_positions(const Column& column, const void* rows, int64_t count) {
+void check_positions(const Column& column, const std::byte* rows, int64_t before, int64_t count) {
   int64_t row = column.shape.elements();
-  std::span all(static_cast<const int32_t*>(rows), static_cast<size_t>(count * row));
+  std::span all(reinterpret_cast<const int32_t*>(rows), static_cast<size_t>(count * row));
   for (int64_t sample = 0; sample < count; ++sample) {
     auto places = all.subspan(static_cast<size_t>(sample * row), static_cast<size_t>(row));
     if (std::optional<int64_t> wrong = misplaced_token(places))
       fail(Category::data,
            "Samples: sample {}: column 'positions' has {} at position {}; a document begins with "
            "0, and each further token has one more",
-           sample, places[static_cast<size_t>(*wrong)], *wrong);
+           before + sample, places[static_cast<size_t>(*wrong)], *wrong);
   }
 }
 
-void check_column(const SampleSpec& spec, const Column& column, const void* rows, int64_t count) {
-  if (column.name == "positions" && column.dtype == DType::i32)
-    return check_positions(column, rows, count);
-  if (!holds_indices(column)) return;
+// before: number of samples before these rows.
+void check_numbers(const SampleSpec& spec, const Column& column, const std::byte* rows,
+                   int64_t before, int64_t count) {
+  if (column.name == "positions") return check_positions(column, rows, before, count);
   int64_t row = column.shape.elements(), end = end_of(spec, column);
   int32_t first = first_of(column);
-  const auto* begin = static_cast<const int32_t*>(rows);
+  const auto* begin = reinterpret_cast<const int32_t*>(rows);
   const auto* last = begin + count * row;
   const auto* wrong = std::find_if(
       begin, last, [first, end](int32_t number) { return number < first || number >= end; });
   if (wrong == last) return;
   int64_t at = wrong - begin;
   fail(
-      Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", at / row,
+      Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", before + at / row,
       column.name, *wrong, row > 1 ? fmt::format(" at position {}", at % row) : "",
       end > INT32_MAX ? fmt::format("{} or more", first) : fmt::format("{} to {}", first, end - 1));
 }
 
 }  // namespace
 
-size_t given_size(DType dtype) {
-  return size_of(given_dtype(dtype));
-}
-
 void check_rows(const Column& column, const ColumnRows& rows, int64_t count) {
   if (rows.data == nullptr) fail(Category::config, "Samples: column '{}' is null", column.name);
-  DType expected = given_dtype(column.dtype);
-  if (rows.dtype && *rows.dtype != expected)
+  if (rows.array) check_given(column, *rows.array, count);
+  if (!rows.dtype || *rows.dtype == given_dtype(column.dtype)) return;
+  bool whole = *rows.dtype == DType::i32 || *rows.dtype == DType::u8;
+  bool becomes_float = column.dtype == DType::f32 || is_short_float(column.dtype);
+  bool converts =
+      becomes_float ? !is_short_float(*rows.dtype) : column.dtype == DType::i32 && whole;
+  if (!converts)
     fail(Category::config, "Samples: column '{}': its numbers are {}; convert them to {}",
-         column.name, name(*rows.dtype), name(expected));
-  if (rows.array) check_array(column, *rows.array, count);
+         column.name, name(*rows.dtype), name(given_dtype(column.dtype)));
 }
 
-void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to) {
-  if (!is_short_float(dtype)) {
-    std::memcpy(to, from, static_cast<size_t>(count) * size_of(dtype));
-    return;
+GivenRows::GivenRows(const Column& column, const ColumnRows& rows, int64_t count)
+    : column_(column), dense_(static_cast<const std::byte*>(rows.data)) {
+  bool as_given = !rows.dtype || *rows.dtype == given_dtype(column.dtype);
+  if (as_given && (!rows.array || is_dense(*rows.array))) return;
+  dense_ = nullptr;
+  array_.emplace(as_array(column, rows, count), column.dtype, false);
+}
+
+const std::byte* GivenRows::in_place(int64_t first) const {
+  bool same = dense_ && !is_short_float(column_.dtype);
+  return same ? dense_ + static_cast<size_t>(first) * column_.row_bytes() : nullptr;
+}
+
+void GivenRows::copy(int64_t first, int64_t count, std::byte* to) const {
+  int64_t row = column_.shape.elements();
+  if (array_) {
+    for (int64_t i = 0; i < count; ++i)
+      array_->read(first + i, to + static_cast<size_t>(i) * column_.row_bytes());
+  } else if (const std::byte* from = in_place(first)) {
+    std::memcpy(to, from, static_cast<size_t>(count) * column_.row_bytes());
+  } else {
+    with_any_float_type(column_.dtype, [&](auto type) {
+      std::copy_n(reinterpret_cast<const float*>(dense_) + first * row, count * row,
+                  reinterpret_cast<decltype(type)*>(to));
+    });
   }
-  with_any_float_type(dtype, [&](auto type) {
-    std::copy_n(static_cast<const float*>(from), count, reinterpret_cast<decltype(type)*>(to));
-  });
 }
 
 StagedBatch::StagedBatch(const std::vector<Column>& columns, const Placement& placement)
@@ -160,10 +187,8 @@ const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t co
   int64_t own = std::clamp<int64_t>(count - first_row_, 0, rows_);
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
-    int64_t row = column.shape.elements();
-    const auto* from = static_cast<const std::byte*>(samples.columns[c].data) +
-                       static_cast<size_t>((first + first_row_) * row) * given_size(column.dtype);
-    if (own > 0) copy_numbers(from, own * row, column.dtype, starts_[c]);
+    GivenRows given(column, samples.columns[c], samples.count);
+    if (own > 0) given.copy(first + first_row_, own, starts_[c]);
     auto used = static_cast<size_t>(own) * column.row_bytes();
     std::memset(starts_[c] + used, 0, static_cast<size_t>(rows_) * column.row_bytes() - used);
   }
@@ -171,23 +196,35 @@ const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t co
   return batch_;
 }
 
-void check_indices(const SampleSpec& spec, const Samples& samples) {
-  for (size_t c = 0; c < spec.columns.size(); ++c)
-    check_column(spec, spec.columns[c], samples.columns[c].data, samples.count);
+void check_indices(const SampleSpec& spec, const Column& column, const ColumnRows& rows,
+                   int64_t count) {
+  bool positions = column.name == "positions" && column.dtype == DType::i32;
+  if (!positions && !holds_indices(column)) return;
+  GivenRows given(column, rows, count);
+  if (const std::byte* all = given.in_place(0)) return check_numbers(spec, column, all, 0, count);
+  std::vector<std::byte> row(column.row_bytes());
+  for (int64_t sample = 0; sample < count; ++sample) {
+    given.copy(sample, 1, row.data());
+    check_numbers(spec, column, row.data(), sample, 1);
+  }
 }
 
-void check_indices(const SampleSpec& spec, const void* rows, int64_t count) {
-  check_column(spec, spec.columns.front(), rows, count);
+void check_indices(const SampleSpec& spec, const Samples& samples) {
+  for (size_t c = 0; c < spec.columns.size(); ++c)
+    check_indices(spec, spec.columns[c], samples.columns[c], samples.count);
 }
 
 void check_binary(const SampleSpec& spec, const Samples& samples) {
   for (size_t c = 0; c < spec.columns.size(); ++c) {
     if (spec.columns[c].name != "values" || spec.columns[c].dtype != DType::f32) continue;
     int64_t each = spec.columns[c].shape.elements();
-    const auto* values = static_cast<const float*>(samples.columns[c].data);
-    for (int64_t sample = 0; sample < samples.count; ++sample)
-      require_binary(values + sample * each, each,
+    GivenRows given(spec.columns[c], samples.columns[c], samples.count);
+    std::vector<float> values(static_cast<size_t>(each));
+    for (int64_t sample = 0; sample < samples.count; ++sample) {
+      given.copy(sample, 1, reinterpret_cast<std::byte*>(values.data()));
+      require_binary(values.data(), each,
                      [&] { return fmt::format("Samples: sample {}", sample); });
+    }
   }
 }
 

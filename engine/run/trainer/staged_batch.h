@@ -4,24 +4,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <spire/dataset.h>
 #include <spire/run_config.h>
 #include <spire/trainer.h>
 
+#include "engine/data/array_column.h"
 #include "engine/data/loader.h"
 #include "engine/device/device_memory.h"
 #include "engine/train/placement/placement.h"
 
 namespace spire {
 
-size_t given_size(DType dtype);  // bytes of a number of a column in the caller's memory
-// Copies numbers as the caller has them (fp32 or integers) to a column of `dtype`.
-void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
+// Rows of a column in the caller's memory, read in the column's dtype: at once where they lie there
+// one behind the other as fp32 or integers, else number by number (ArrayColumn).
+class GivenRows {
+ public:
+  // The column and the caller's memory outlive this. REQUIRES: check_rows() passes.
+  GivenRows(const Column& column, const ColumnRows& rows, int64_t count);
+
+  // The rows from `first` on where they lie as in a batch, else null.
+  const std::byte* in_place(int64_t first) const;
+  void copy(int64_t first, int64_t count, std::byte* to) const;
+
+ private:
+  const Column& column_;
+  const std::byte* dense_;
+  std::optional<ArrayColumn> array_;
+};
 
 // Throws Error(config) unless `rows` are `count` rows of the column, as far as `rows` has a dtype
-// and a shape.
+// and a shape, and numbers that its dtype holds.
 void check_rows(const Column& column, const ColumnRows& rows, int64_t count);
 
 // Throws Error(data), with the sample's index, the number and the range, for labels outside [0,
@@ -29,8 +44,9 @@ void check_rows(const Column& column, const ColumnRows& rows, int64_t count);
 // count from 0 in each document. If there are labels, the spec has their number of classes but no
 // size of a vocabulary, so tokens only must not be negative. Other columns may have any numbers.
 void check_indices(const SampleSpec& spec, const Samples& samples);
-// The same for `count` rows of the first column.
-void check_indices(const SampleSpec& spec, const void* rows, int64_t count);
+// The same for `count` rows of one column.
+void check_indices(const SampleSpec& spec, const Column& column, const ColumnRows& rows,
+                   int64_t count);
 
 // Throws Error(data) for values other than 0 and 1, which loss.name: binary needs.
 void check_binary(const SampleSpec& spec, const Samples& samples);

@@ -9,6 +9,7 @@
 #include "engine/base/thread.h"
 #include "engine/config/text.h"
 #include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/thread_status.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_data.h"
@@ -27,6 +28,13 @@ RunOptions run_options(const DataSource& data, const TrainerOptions& options, Wo
   run.world = &world;
   run.dry_run = 1;  // nothing of the config writes files
   return run;
+}
+
+// Called while `error` is caught. Throws what the program's own code threw as it is.
+void rethrow_own(const std::exception& error) {
+  const auto* lane = dynamic_cast<const LaneError*>(&error);
+  if (lane && lane->cause()) std::rethrow_exception(lane->cause());
+  if (is_foreign(error)) throw;
 }
 
 // As steps take it, in fp32.
@@ -54,7 +62,10 @@ Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
       batch(setup.data.train->spec().columns, setup.placement),
       tower(tower_options()),
       guard(setup.config.guard) {
-  setup.take_cores();
+  LaneSpec& first = setup.placement.lanes.front();
+  first.on_caller = setup.placement.lanes.size() == 1 && first.threads == 1 &&
+                    first.device.kind == DeviceKind::cpu && config.pin != RunConfig::Pin::yes;
+  if (!first.on_caller) setup.take_cores();
   StartWatch start(world, config);
   start.status().enter(0, Phase::start);
   start.watch_gpus(setup);
@@ -83,7 +94,9 @@ std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
     parts->alone = std::move(alone);
     return parts;
   } catch (const std::exception& error) {
-    throw to_error(agree_on_failure(error, PhaseRow(), world));
+    if (world.size() > 1) throw to_error(agree_on_failure(error, PhaseRow(), world));
+    rethrow_own(error);
+    throw classify(error);
   }
 }
 
@@ -116,13 +129,20 @@ void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool&
   try {
     trainer->team().lead(body);
   } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    bool alone = known && world.size() == 1;  // no one else has to know
-    Error ends =
-        alone ? *known : to_error(agree_on_failure(error, trainer->status().read(0), world));
+    Error ends = error_of(error, trainer->status().read(0));
     if (spoils || world.size() > 1) spoiled = ends;
+    if (world.size() == 1) rethrow_own(error);
     throw ends;
+  } catch (...) {  // thrown by the program's code; what C++ can throw needs no text
+    if (spoils || world.size() > 1)
+      spoiled = Error(Category::unexpected, "an exception that is no std::exception");
+    throw;
   }
+}
+
+// A process that trains alone has nobody to tell, and goes on if the program likes.
+Error Trainer::Parts::error_of(const std::exception& error, const PhaseRow& at) const {
+  return world.size() == 1 ? classify(error) : to_error(agree_on_failure(error, at, world));
 }
 
 Trainer::Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options) {

@@ -14,7 +14,7 @@
 #include <spire/trainer.h>
 #include <spire/world.h>
 
-#include "engine/checkpoint/training_state.h"
+#include "engine/checkpoint/checkpoint_file.h"
 #include "engine/data/loader.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
@@ -57,6 +57,7 @@ struct Trainer::Parts {
     lead_guarded([&] { body(); }, spoils);
   }
   void lead_guarded(const std::function<void()>& body, const bool& spoils);
+  Error error_of(const std::exception& error, const PhaseRow& at) const;
   void take(const StepOutcome& outcome);
   StepResult result_of(const StepOutcome& outcome) const;
   EvaluationResult result_of(const EvaluationSums& sums) const;
@@ -66,8 +67,11 @@ struct Trainer::Parts {
   void check_count(int64_t count, int64_t all, const char* option) const;
   void need_data(const char* method) const;
   const ParameterEntry& find(const std::string& name, size_t values) const;
-  void predict_batches(const std::byte* rows, int64_t count, std::vector<float>& outputs);
-  void check_loaded(const StateMetadata& state, const std::filesystem::path& file) const;
+  void predict_batches(const GivenRows& rows, int64_t count, std::vector<float>& outputs);
+  // Calls write(metadata) on rank 0, when the state is ready, and returns on all processes.
+  void save(const std::function<void(const StateMetadata&)>& write);
+  void load(const std::function<CheckpointFile()>& open, const std::string& name);
+  void check_loaded(const StateMetadata& state, const std::string& file) const;
 
   std::unique_ptr<World> alone;  // of a process that trains alone; the other parts end before it
   TrainerOptions options;

@@ -1,9 +1,16 @@
 // What a Trainer has learned: its weights, its outputs, its checkpoints, and its memory.
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <string>
 
+#include <fcntl.h>
 #include <malloc.h>
+#include <unistd.h>
 
+#include <spire/error.h>
 #include <spire/train.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
@@ -11,6 +18,58 @@
 #include "engine/run/trainer/trainer_parts.h"
 
 namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bytes as a file, which libhdf5 and the program that checks files open by its path: in memory if
+// there is room, else among the temporary files.
+class StateFile {
+ public:
+  explicit StateFile(std::span<const std::byte> bytes) {
+    for (const fs::path& folder : {fs::path("/dev/shm"), fs::temp_directory_path()})
+      if (write(folder, bytes)) return;
+    fail(Category::device, "load(): cannot write the state to {}: {}", path_, std::strerror(errno));
+  }
+  ~StateFile() { ::unlink(path_.c_str()); }
+  StateFile(const StateFile&) = delete;
+  StateFile& operator=(const StateFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  bool write(const fs::path& folder, std::span<const std::byte> bytes) {
+    path_ = folder / "spire-state-XXXXXX";
+    int descriptor = ::mkostemp(path_.data(), O_CLOEXEC);
+    if (descriptor < 0) return false;
+    while (!bytes.empty()) {
+      ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+      if (written < 0 && errno != EINTR) break;
+      if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    int why = errno;
+    ::close(descriptor);
+    if (!bytes.empty()) ::unlink(path_.c_str());
+    errno = why;
+    return bytes.empty();
+  }
+
+  std::string path_;
+};
+
+// Calls body(); an Error's text has `name` in place of `path`.
+template <typename Body>
+void with_name(const std::string& path, const std::string& name, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    std::string text = error.what();
+    if (size_t at = text.find(path); at != std::string::npos) text.replace(at, path.size(), name);
+    throw Error(error.category(), text);
+  }
+}
+
+}  // namespace
 
 std::vector<TrainerMemory> Trainer::memory() const {
   Parts& p = *parts_;
@@ -48,12 +107,12 @@ std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
   Parts& p = *parts_;
   if (p.predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
   if (rows.data == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
-  const Column& column = p.data().columns.front();
+  const Column& column = p.setup.data.test->spec().columns.front();
   check_rows(column, rows, count);
-  auto row = static_cast<int64_t>(given_size(column.dtype)) * column.shape.elements();
+  auto row = static_cast<int64_t>(sizeof(float)) * column.shape.elements();
   if (count > std::numeric_limits<ptrdiff_t>::max() / row)
     fail(Category::config, "predict(): no memory holds {} rows", count);
-  check_indices(p.data(), rows.data, count);
+  check_indices(p.data(), column, rows, count);
   std::vector<float> outputs;
   bool spoils = false;  // the model's output takes other columns
   p.guarded(
@@ -62,25 +121,24 @@ std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
         spoils = true;
         p.trainer->begin_evaluation();
         if (p.setup.ranks.is_first())
-          p.predict_batches(static_cast<const std::byte*>(rows.data), count, outputs);
+          p.predict_batches(GivenRows(column, rows, count), count, outputs);
         p.trainer->end_evaluation();
       },
       spoils);
   return outputs;
 }
 
-void Trainer::Parts::predict_batches(const std::byte* rows, int64_t count,
+void Trainer::Parts::predict_batches(const GivenRows& rows, int64_t count,
                                      std::vector<float>& outputs) {
-  const Column& column = setup.data.train->spec().columns.front();
+  const Column& column = setup.data.test->spec().columns.front();
   ForwardPass& pass = *trainer->sampler();
-  int64_t at_once = predict_rows(), row = column.shape.elements();
+  int64_t at_once = predict_rows();
   int64_t width = pass.output_shape().elements() / at_once;
   std::vector<std::byte> batch(static_cast<size_t>(at_once) * column.row_bytes());
   outputs.resize(static_cast<size_t>(count * width));
   for (int64_t first = 0; first < count; first += at_once) {
     int64_t part = std::min(at_once, count - first);
-    copy_numbers(rows + static_cast<size_t>(first * row) * given_size(column.dtype), part * row,
-                 column.dtype, batch.data());
+    rows.copy(first, part, batch.data());
     pass.run(batch.data());
     pass.copy_output(std::span(outputs).subspan(static_cast<size_t>(first * width),
                                                 static_cast<size_t>(part * width)));
@@ -129,54 +187,83 @@ uint64_t Trainer::parameter_hash() {
   return hash;
 }
 
-// The broadcast ends the call on all ranks when the file is there.
-void Trainer::save(const std::filesystem::path& file) {
-  Parts& p = *parts_;
-  p.guarded(
+// The broadcast ends the call on all ranks when the state is written.
+void Trainer::Parts::save(const std::function<void(const StateMetadata&)>& write) {
+  guarded(
       [&] {
-        p.trainer->capture_state();
-        if (p.setup.ranks.is_first()) {
+        trainer->capture_state();
+        if (setup.ranks.is_first()) {
           StateMetadata state;
-          p.trainer->describe(state);
-          state.step = p.done;
-          state.samples_seen = p.samples_seen;
-          p.setup.describe(state, p.guard);
-          write_checkpoint(file, state, p.trainer->state(), p.trainer->piece());
+          trainer->describe(state);
+          state.step = done;
+          state.samples_seen = samples_seen;
+          setup.describe(state, guard);
+          write(state);
         }
-        if (p.setup.ranks.group()) p.setup.ranks.broadcast("saved");
+        if (setup.ranks.group()) setup.ranks.broadcast("saved");
       },
       false);
+}
+
+void Trainer::save(const std::filesystem::path& file) {
+  Parts& p = *parts_;
+  p.save([&](const StateMetadata& state) {
+    write_checkpoint(file, state, p.trainer->state(), p.trainer->piece());
+  });
+}
+
+std::vector<std::byte> Trainer::save() {
+  Parts& p = *parts_;
+  std::vector<std::byte> file;
+  p.save([&](const StateMetadata& state) {
+    file = checkpoint_bytes(state, p.trainer->state(), p.trainer->piece());
+  });
+  return file;
+}
+
+// open: on each process, within the call that all make.
+void Trainer::Parts::load(const std::function<CheckpointFile()>& open, const std::string& name) {
+  std::optional<CheckpointFile> checkpoint;
+  guarded(
+      [&] {
+        checkpoint.emplace(open());
+        if (auto warning = unchecked_warning(name, checkpoint->checked()))
+          remarks.on_warning(*warning);
+        check_loaded(checkpoint->metadata(), name);
+      },
+      false);
+  guarded([&] { trainer->restore(checkpoint->metadata(), &*checkpoint); });
+  const StateMetadata& state = checkpoint->metadata();
+  done = state.step;
+  samples_seen = state.samples_seen;
+  guard = Guard(setup.config.guard);
+  guard.restore(state.guard);
+  trainer->set_rejected_steps(guard.bad_steps());
 }
 
 void Trainer::load(const std::filesystem::path& file) {
-  Parts& p = *parts_;
-  std::optional<CheckpointFile> checkpoint;
-  p.guarded(
-      [&] {
-        checkpoint.emplace(file);
-        if (auto warning = unchecked_warning(file, checkpoint->checked()))
-          p.remarks.on_warning(*warning);
-        p.check_loaded(checkpoint->metadata(), file);
-      },
-      false);
-  p.guarded([&] { p.trainer->restore(checkpoint->metadata(), &*checkpoint); });
-  const StateMetadata& state = checkpoint->metadata();
-  p.done = state.step;
-  p.samples_seen = state.samples_seen;
-  p.guard = Guard(p.setup.config.guard);
-  p.guard.restore(state.guard);
-  p.trainer->set_rejected_steps(p.guard.bad_steps());
+  parts_->load([&] { return CheckpointFile(file); }, file.string());
+}
+
+void Trainer::load(std::span<const std::byte> file) {
+  std::optional<StateFile> copy;
+  auto open = [&] {
+    copy.emplace(file);
+    std::optional<CheckpointFile> opened;
+    with_name(copy->path(), "in memory", [&] { opened.emplace(copy->path()); });
+    return std::move(*opened);
+  };
+  parts_->load(open, "the state in memory");
 }
 
 // Another seed or batch would be another run.
-void Trainer::Parts::check_loaded(const StateMetadata& state,
-                                  const std::filesystem::path& file) const {
+void Trainer::Parts::check_loaded(const StateMetadata& state, const std::string& file) const {
   auto compare = [&](const char* key, auto mine, auto saved) {
     if (mine == saved) return;
     fail(Category::config,
          "{}: {}, but {} was saved with {}; use the same, or begin a new run from its weights by "
          "init.from",
-         key, mine, file.string(), saved);
+         key, mine, file, saved);
   };
   compare("seed", setup.config.seed, state.seed);
   compare("global_batch", setup.placement.global_batch, recorded_global_batch(state));

@@ -1,6 +1,7 @@
 // Models and ops of the calling program.
 #include <cmath>
 #include <fstream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -141,6 +142,37 @@ TEST(OwnModel, IsRefusedForWhatItLacks) {
                    mse_loss(graph, output, inputs["labels"]);
                  };
                })));
+}
+
+TEST(OwnModel, AndOwnDataThrowWhatTheirCodeThrows) {
+  auto model = std::make_shared<Model>();
+  model->name = "throws";
+  model->layers = [](Graph&, const ModelInputs&) -> Value { throw std::out_of_range("layers"); };
+  PointData data(16);
+  EXPECT_THROW(Trainer(point_config(), data.source(), {.model = model}), std::out_of_range);
+
+  bool fails = false;
+  auto read = [&](int64_t sample, int64_t, std::span<std::byte* const> rows) {
+    if (fails) throw std::out_of_range("row");
+    std::copy_n(&data.features[static_cast<size_t>(3 * sample)], 3,
+                reinterpret_cast<float*>(rows[0]));
+    *reinterpret_cast<float*>(rows[1]) = data.values[static_cast<size_t>(sample)];
+  };
+  DataSource source = [&](const ReadOptions&) {
+    DatasetPair pair;
+    pair.train = function_dataset(data.spec(), 16, read);
+    pair.test = function_dataset(data.spec(), 16, read);
+    return pair;
+  };
+  // The program goes on: nothing ends it because an exception has passed the trainer.
+  bool ended = false;
+  Trainer trainer(point_config(), source,
+                  {.on_exit_timeout = [&](const Failure&) { ended = true; }});
+  fails = true;
+  EXPECT_THROW(trainer.fit({.steps = 4}), std::out_of_range);
+  fails = false;
+  EXPECT_EQ(trainer.fit({.steps = 4}).samples, 16);
+  EXPECT_FALSE(ended);
 }
 
 // y = x^2, and dx = 2 x dy.

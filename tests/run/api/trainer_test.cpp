@@ -136,16 +136,22 @@ TEST(TrainerApi, ALoadedCheckpointContinuesWithTheSameBits) {
   PointData data(64);
   Folder folder;
   fs::path file = folder / "trainer_api.h5";
+  std::vector<std::byte> bytes;
   Trainer whole(adam_config(), data.spec());
   for (int64_t first = 0; first < 64; first += 8) {
     whole.step(data.rows(first, 8));
-    if (first == 24) whole.save(file);
+    if (first == 24) whole.save(file), bytes = whole.save();
   }
-  Trainer resumed(adam_config({"2xcpu"}), data.spec());
-  resumed.load(file);
-  EXPECT_EQ(resumed.steps_done(), 4);
-  for (int64_t first = 32; first < 64; first += 8) resumed.step(data.rows(first, 8));
-  EXPECT_EQ(resumed.parameter_hash(), whole.parameter_hash());
+  for (bool in_memory : {false, true}) {
+    Trainer resumed(adam_config({"2xcpu"}), data.spec());
+    in_memory ? resumed.load(bytes) : resumed.load(file);
+    EXPECT_EQ(resumed.steps_done(), 4);
+    for (int64_t first = 32; first < 64; first += 8) resumed.step(data.rows(first, 8));
+    EXPECT_EQ(resumed.parameter_hash(), whole.parameter_hash());
+  }
+  bytes[bytes.size() / 2] ^= std::byte{1};
+  expect_error(Category::checkpoint, "checksum", [&] { whole.load(bytes); });
+  expect_error(Category::checkpoint, "", [&] { whole.load(std::span<const std::byte>()); });
 }
 
 TEST(TrainerApi, TrainersOnThreadsDoNotTouchEachOther) {
