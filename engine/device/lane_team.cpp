@@ -82,6 +82,17 @@ int start_openmp_team(int threads) {
   return started.load();
 }
 
+// The settings of a lane of one thread, for a while.
+struct CallerAsLane {
+  DenormalsFlushed flushed;
+  int team = omp_get_max_threads();
+
+  CallerAsLane() { omp_set_num_threads(1); }
+  ~CallerAsLane() { omp_set_num_threads(team); }
+  CallerAsLane(const CallerAsLane&) = delete;
+  CallerAsLane& operator=(const CallerAsLane&) = delete;
+};
+
 // Sets up the calling thread for its lane and returns its number of threads. The team's other
 // threads inherit the settings, so these come first.
 int set_up_thread(const LaneSpec& spec) {
@@ -176,7 +187,7 @@ void LaneTeam::release() {
 
 void LaneTeam::lead(const std::function<void()>& body) {
   if (spec(0).on_caller) {
-    DenormalsFlushed flushed;
+    CallerAsLane settings;
     return body();
   }
   std::unique_lock lock(lead_mutex_);

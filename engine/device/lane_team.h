@@ -1,6 +1,6 @@
-// Lanes of a process, and their barriers. A lane is a persistent CPU thread that runs towers (the
-// shares of a global batch) on its device, one after another. A CPU device has as many lanes
-// as its cores allow at tower_threads cores each; each lane has an OpenMP team for the kernels. A
+// Lanes of a process, and their barriers. A lane is a CPU thread, its own or its caller's, which
+// runs towers (the shares of a global batch) on its device, one by one. A CPU device has as many
+// lanes as its cores allow at tower_threads cores each, each with an OpenMP team for the kernels. A
 // GPU has one lane, whose thread has it as current device and submits its work.
 #pragma once
 #include <atomic>

@@ -292,6 +292,9 @@ void TowerTrainer::fail_lane(int lane) {
   } catch (const std::exception& error) {
     abort_peers();
     throw LaneError(devices_->status().read(lane), error);
+  } catch (...) {  // of the program's code, and no std::exception
+    abort_peers();
+    throw;
   }
 }
 

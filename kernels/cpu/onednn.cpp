@@ -13,6 +13,7 @@
 
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/onednn_library.h"
 #include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/weight_packing.h"
 #include "kernels/kernel.h"
@@ -66,10 +67,7 @@ struct OpenMp {
   void (*set_threads)(int) = omp_set_num_threads;
 
   OpenMp() {
-    Dl_info place{};
-    void* library = nullptr;
-    if (::dladdr(reinterpret_cast<const void*>(dnnl::version()), &place) != 0)
-      library = ::dlopen(place.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    void* library = isolated_library ? isolated_library() : nullptr;
     void* max = library ? ::dlsym(library, "omp_get_max_threads") : nullptr;
     void* set = library ? ::dlsym(library, "omp_set_num_threads") : nullptr;
     if (!max || !set) return;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <spire/error.h>
 
@@ -41,6 +42,10 @@ TEST(LaneTeam, TheCallerMayBeTheLane) {
     EXPECT_EQ(led, thread());
     EXPECT_EQ(ran, thread());
     EXPECT_EQ(flushed, 0);
+    int team_in_lead = 0, before = omp_get_max_threads();
+    team.lead([&] { team_in_lead = omp_get_max_threads(); });
+    EXPECT_EQ(team_in_lead, 1);
+    EXPECT_EQ(omp_get_max_threads(), before);
     EXPECT_GT(least * 2, 0);  // the thread's own settings are back
     EXPECT_THROW(team.lead([] { throw std::out_of_range("mine"); }), std::out_of_range);
     EXPECT_GT(least * 2, 0);

@@ -54,10 +54,14 @@ int main() try {
     if (!transfer(ends[1], reinterpret_cast<std::byte*>(&size), sizeof size, false)) return;
     std::vector<std::byte> state(size);
     if (!transfer(ends[1], state.data(), size, false)) return;
-    spire::Trainer trainer = make_trainer();
-    trainer.load(state);
-    train(trainer, 50);
-    continued = trainer.parameter_hash();
+    try {
+      spire::Trainer trainer = make_trainer();
+      trainer.load(state);
+      train(trainer, 50);
+      continued = trainer.parameter_hash();
+    } catch (const spire::Error& error) {
+      std::fprintf(stderr, "receiver: %s\n", error.what());
+    }
   });
 
   struct Closed {  // also where this side fails: the receiver then reads the end
@@ -68,8 +72,9 @@ int main() try {
   train(trainer, 50);
   std::vector<std::byte> state = trainer.save();
   uint64_t size = state.size();
-  transfer(ends[0], reinterpret_cast<std::byte*>(&size), sizeof size, true);
-  transfer(ends[0], state.data(), state.size(), true);
+  if (!transfer(ends[0], reinterpret_cast<std::byte*>(&size), sizeof size, true) ||
+      !transfer(ends[0], state.data(), state.size(), true))
+    return 3;
   train(trainer, 50);
   receiver.join();
   std::printf("%zu bytes; %016llx here, %016llx there\n", state.size(),

@@ -122,6 +122,9 @@ struct FitOptions {
 //   run of one process also Error(data) for unreadable samples, Error(checkpoint) of save(), and of
 //   load() if reading the file failed.
 // - After any other Error the state is lost: calls that need it throw.
+// - In a run of one process, what the program's layers, kernels and datasets throw passes as it is,
+//   but for bad_alloc and system_error, which become an Error. Thrown by a dataset's read() it
+//   leaves the Trainer usable; else the state is lost.
 // - These keys have no effect: output, checkpoint, eval, log, monitor, check, early_stop, max_time.
 class SPIRE_API Trainer {
  public:

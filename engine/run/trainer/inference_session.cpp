@@ -67,6 +67,12 @@ ModelOfSession saved_model(const StateMetadata& state, std::shared_ptr<const Mod
   return made;
 }
 
+int64_t checked_rows(const InferenceOptions& options) {
+  if (options.rows < 1)
+    fail(Category::config, "InferenceOptions::rows: {} is less than 1", options.rows);
+  return options.rows;
+}
+
 }  // namespace
 
 struct InferenceSession::Impl {
@@ -82,7 +88,6 @@ struct InferenceSession::Impl {
         team({{.device = device, .cores = {}, .on_caller = device.kind == DeviceKind::cpu}}),
         rows(rows_at_once),
         forms(model.layout) {
-    if (rows < 1) fail(Category::config, "InferenceOptions::rows: {} is less than 1", rows);
     memory = std::make_unique<MemoryPool>(device, MemoryPoolOptions());
     libraries = open_cuda_libraries(device, {.tf32 = model.config.cuda.tf32,
                                              .cudnn_attention = model.config.cuda.attention ==
@@ -209,6 +214,7 @@ struct InferenceSession::Impl {
 
   // Takes weights as they lie in the model's layout.
   void set(const float* flat) {
+    std::lock_guard one(setting);  // oneDNN's conversions are shared by all copies of the forms
     compute([&] {
       std::shared_ptr<Replica> fresh = free_weights();
       fresh->write(flat);
@@ -231,6 +237,7 @@ struct InferenceSession::Impl {
   std::unique_ptr<CudaLibraries> libraries;  // null on a CPU
   std::mutex gpu;                            // of compute()
   std::mutex making;                         // of plans, forms and memory
+  std::mutex setting;                        // of set()
   mutable std::mutex mutex;                  // of what follows
   std::vector<std::unique_ptr<Passes>> idle;
   std::shared_ptr<Replica> weights, spare;  // spare: the ones before, for the next update()
@@ -239,14 +246,14 @@ struct InferenceSession::Impl {
 // Evaluations may read images of another size (data.image.eval_size), and outputs are theirs.
 InferenceSession::InferenceSession(Trainer& trainer, const InferenceOptions& options) {
   Trainer::Parts& p = *trainer.parts_;
+  int64_t at_once = checked_rows(options);
   auto make = [&] {
     ModelOfSession model{.config = p.setup.config,
                          .spec = p.setup.data.test->spec(),
                          .build = [of = p.tower](int64_t rows) { return of.build_for_rows(rows); },
                          .layout = p.trainer->layout()};
     if (!p.tower.own_model) model.spec.columns = unpacked_columns(std::move(model.spec.columns));
-    impl_ =
-        std::make_unique<Impl>(std::move(model), p.setup.placement.lanes[0].device, options.rows);
+    impl_ = std::make_unique<Impl>(std::move(model), p.setup.placement.lanes[0].device, at_once);
   };
   p.guarded(make, false);
   update(trainer);
@@ -255,8 +262,8 @@ InferenceSession::InferenceSession(Trainer& trainer, const InferenceOptions& opt
 InferenceSession::InferenceSession(const Checkpoint& checkpoint, const InferenceOptions& options,
                                    std::shared_ptr<const Model> model) {
   const LoadedCheckpoint& from = *checkpoint.loaded();
-  impl_ =
-      std::make_unique<Impl>(saved_model(from.state, std::move(model)), DeviceId{}, options.rows);
+  impl_ = std::make_unique<Impl>(saved_model(from.state, std::move(model)), DeviceId{},
+                                 checked_rows(options));
   const ModelOfSession& of = impl_->model;
   std::vector<float> flat(static_cast<size_t>(of.layout.total_floats()));
   read_weights(of.layout, MergedTensors(from.tensors, adapter_factor(of.config.adapt.lora), true),

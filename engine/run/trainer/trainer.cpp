@@ -133,9 +133,11 @@ void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool&
     if (spoils || world.size() > 1) spoiled = ends;
     if (world.size() == 1) rethrow_own(error);
     throw ends;
-  } catch (...) {  // thrown by the program's code; what C++ can throw needs no text
-    if (spoils || world.size() > 1)
-      spoiled = Error(Category::unexpected, "an exception that is no std::exception");
+  } catch (...) {
+    const Error untold(Category::unexpected, "an exception that is no std::exception");
+    Error ends = error_of(untold, trainer->status().read(0));
+    if (spoils || world.size() > 1) spoiled = ends;
+    if (world.size() > 1) throw ends;
     throw;
   }
 }

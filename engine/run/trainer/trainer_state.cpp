@@ -27,9 +27,12 @@ namespace fs = std::filesystem;
 class StateFile {
  public:
   explicit StateFile(std::span<const std::byte> bytes) {
-    for (const fs::path& folder : {fs::path("/dev/shm"), fs::temp_directory_path()})
-      if (write(folder, bytes)) return;
-    fail(Category::device, "load(): cannot write the state to {}: {}", path_, std::strerror(errno));
+    if (write("/dev/shm", bytes)) return;
+    std::error_code none;
+    fs::path folder = fs::temp_directory_path(none);
+    if (write(none ? "/tmp" : folder, bytes)) return;
+    fail(Category::checkpoint, "load(): cannot write the state to {}: {}", path_,
+         std::strerror(errno));
   }
   ~StateFile() { ::unlink(path_.c_str()); }
   StateFile(const StateFile&) = delete;
@@ -110,6 +113,8 @@ std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
   const Column& column = p.setup.data.test->spec().columns.front();
   check_rows(column, rows, count);
   auto row = static_cast<int64_t>(sizeof(float)) * column.shape.elements();
+  if (const ForwardPass* sampler = p.trainer->sampler())
+    row = std::max(row, static_cast<int64_t>(sizeof(float)) * sampler->output_shape().elements());
   if (count > std::numeric_limits<ptrdiff_t>::max() / row)
     fail(Category::config, "predict(): no memory holds {} rows", count);
   check_indices(p.data(), column, rows, count);

@@ -4,10 +4,13 @@
 #include <thread>
 #include <vector>
 
+#include "engine/data/images/png.h"
 #include "tests/run/api/point_data.h"
 
 namespace spire {
 namespace {
+
+namespace fs = std::filesystem;
 
 RunConfig small_mlp(const std::string& precision = "fp32") {
   RunConfig config = point_config();
@@ -135,19 +138,27 @@ TEST(Inference, ReadsSeveralColumnsOfAModelOfTheProgramAlsoFromAFile) {
                [&] { saved.predict(data.features.data(), 8, again); });
 }
 
-// Evaluations read images of another size than training does, and so do sessions.
-TEST(Inference, ReadsWhatEvaluationsRead) {
+// Evaluations read images of another size than training does, and so do predict() and sessions.
+TEST(Inference, ReadsImagesOfTheSizeOfEvaluations) {
+  Folder folder;
+  for (const char* part : {"train", "test"})
+    for (int i = 0; i < 8; ++i) {
+      auto of_class = folder / part / fmt::format("class{}", i % 2);
+      fs::create_directories(of_class);
+      std::vector<uint8_t> pixels(12 * 12 * 3, static_cast<uint8_t>(20 * i));
+      write_png(of_class / fmt::format("{}.png", i), {12, 12, 3, pixels});
+    }
   RunConfig config = point_config();
   config.model = {.name = "resnet", .depth = 8};
-  config.data.name = "synthetic";
-  config.data.synthetic.shape = {16, 16, 3};
-  config.data.synthetic.samples = 32;
+  config.data = parse_config({}, {"data.name=image_folder", "data.path=" + (folder / "").string(),
+                                  "data.image.size=8", "data.image.eval_size=12"})
+                    .config.data;
   Trainer trainer(config);
   InferenceSession session(trainer, {.rows = 4});
-  std::vector<float> images(4 * 16 * 16 * 3, 0.5f), out(4 * 10);
+  EXPECT_EQ(session.data().columns[0].shape, Shape({12, 12, 3}));
+  std::vector<float> images(4 * 12 * 12 * 3, 0.5f), out(4 * 2);
   session.predict(images.data(), 4, out);
   EXPECT_EQ(out, trainer.predict(images.data(), 4));
-  EXPECT_EQ(session.data().columns[0], trainer.data().columns[0]);
 }
 
 // A language model's output has a row of logits for each position.
