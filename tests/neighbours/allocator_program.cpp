@@ -1,12 +1,9 @@
 // Trains a step in a program whose operator new puts a header before each block, so that a library
 // that frees by another operator delete ends it.
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <vector>
 
-#include <spire/spire.h>
+#include "one_step.h"
 
 namespace {
 
@@ -44,16 +41,5 @@ void operator delete[](void* memory, size_t) noexcept {
 }
 
 int main() {
-  spire::RunConfig config;
-  config.model = {.name = "mlp", .hidden = {16}};
-  config.devices = {"cpu"};
-  config.towers = 1;
-  config.batch_size = 8;
-  spire::SampleSpec spec;
-  spec.columns = {{"features", {4}, spire::DType::f32}, {"values", {1}, spire::DType::f32}};
-  std::vector<float> features(32, 0.5f), values(8, 1);
-  spire::Trainer trainer(config, spec);
-  double loss = trainer.step({{features.data(), values.data()}, 8}).loss;
-  std::printf("loss %g\n", loss);
-  return std::isfinite(loss) ? 0 : 1;
+  return train_one_step();
 }

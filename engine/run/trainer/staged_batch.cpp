@@ -38,6 +38,12 @@ bool is_dense(const Array& array) {
   return true;
 }
 
+std::vector<int64_t> dims_of(const Column& column, int64_t count) {  // (count, row)
+  std::vector<int64_t> dims{count};
+  dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+  return dims;
+}
+
 void check_given(const Column& column, const Array& array, int64_t count) {
   auto expect = [&](bool holds, const std::string& problem) {
     if (!holds) fail(Category::config, "Samples: column '{}': {}", column.name, problem);
@@ -45,8 +51,7 @@ void check_given(const Column& column, const Array& array, int64_t count) {
   expect(array.column == column.name,
          fmt::format("its array is that of column '{}'", array.column));
   expect(array.device.kind == DeviceKind::cpu, "its array is on a GPU; copy it to the host");
-  std::vector<int64_t> dims{count};
-  dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+  std::vector<int64_t> dims = dims_of(column, count);
   bool fits = std::ranges::equal(array.shape.dims(), dims);
   expect(fits, fmt::format("the shape of its array is {}; it must be ({})", to_string(array.shape),
                            fmt::join(dims, ", ")));
@@ -57,9 +62,8 @@ void check_given(const Column& column, const Array& array, int64_t count) {
 // The rows as an array: dense where only a pointer is given.
 Array as_array(const Column& column, const ColumnRows& rows, int64_t count) {
   if (rows.array) return *rows.array;
-  std::vector<int64_t> dims{count};
-  dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
-  return {column.name, rows.data, rows.dtype.value_or(given_dtype(column.dtype)), Shape(dims)};
+  return {column.name, rows.data, rows.dtype.value_or(given_dtype(column.dtype)),
+          Shape(dims_of(column, count))};
 }
 
 bool is_label(const Column& column) {
@@ -219,10 +223,11 @@ void check_binary(const SampleSpec& spec, const Samples& samples) {
     if (spec.columns[c].name != "values" || spec.columns[c].dtype != DType::f32) continue;
     int64_t each = spec.columns[c].shape.elements();
     GivenRows given(spec.columns[c], samples.columns[c], samples.count);
-    std::vector<float> values(static_cast<size_t>(each));
+    std::vector<std::byte> row(given.in_place(0) ? 0 : spec.columns[c].row_bytes());
     for (int64_t sample = 0; sample < samples.count; ++sample) {
-      given.copy(sample, 1, reinterpret_cast<std::byte*>(values.data()));
-      require_binary(values.data(), each,
+      const std::byte* values = given.in_place(sample);
+      if (!values) given.copy(sample, 1, row.data());
+      require_binary(reinterpret_cast<const float*>(values ? values : row.data()), each,
                      [&] { return fmt::format("Samples: sample {}", sample); });
     }
   }
