@@ -1,5 +1,5 @@
 # spire_libraries()   what other programs link, made of the objects of all floors:
-#   spire          libspire.so: exports what SPIRE_API marks; its users need fmt, whose headers the public ones include
+#   spire          libspire.so: exports what SPIRE_API marks
 #   spire_static   libspire.a: its users link all that Spire stands on
 # spire_pkg_config(<folder>)   the same for pkg-config, into <folder>: spire.pc and spire-static.pc
 
@@ -48,10 +48,7 @@ function(spire_libraries)
 
   foreach(library spire spire_static)
     add_library(Spire::${library} ALIAS ${library})
-    target_link_libraries(${library} PUBLIC fmt::fmt)
     target_compile_features(${library} PUBLIC cxx_std_20)
-    # nvcc does not tell fmt of C++20's constexpr.
-    target_compile_definitions(${library} INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
     target_include_directories(${library} INTERFACE
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/engine/api> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   endforeach()

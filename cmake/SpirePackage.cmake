@@ -13,11 +13,10 @@ set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_THREADS 0)
 
-# The program's and the library's needs are read from their files. The headers include fmt's.
+# The program's and the library's needs are read from their files.
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libfmt-dev)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, dataset-fashion-mnist")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, pkgconf")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)

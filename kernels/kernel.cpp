@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
 #include <spire/packing.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -1,8 +1,8 @@
 // Defaults of ops and helpers of their shape inference.
 #include <spire/kernel.h>
 #include <spire/op.h>
-#include <spire/op_checks.h>
 
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {
@@ -27,6 +27,10 @@ void Op::gradient(GradientBuilder&) const {
       Category::config,
       "[{}] has no gradient, so parameters before it cannot be trained; remove it, or put it first",
       name());
+}
+
+void expect(const Op& op, bool holds, const std::string& message) {
+  if (!holds) fail(Category::config, "[{}] {}", op.name(), message);
 }
 
 void expect_inputs(const Op& op, TensorSpecs inputs, size_t least, size_t most) {

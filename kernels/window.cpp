@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/op_checks.h>
+#include "kernels/expect.h"
 
 namespace spire {
 

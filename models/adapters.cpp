@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "engine/base/adapter_names.h"
+#include "engine/base/fail.h"
 #include "engine/base/name_patterns.h"
 #include "kernels/ops/dense/dense.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "models/model.h"
 
 namespace spire {

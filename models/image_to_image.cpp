@@ -1,7 +1,7 @@
 // Convolutional models that make an image of each image: unet and autoencoder.
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "models/model.h"
 
 namespace spire {

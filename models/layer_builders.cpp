@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -4,8 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "models/layer_builders.h"
 #include "models/model.h"

@@ -5,8 +5,7 @@
 // branches.
 #include <cmath>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "models/model.h"
 #include "models/transformer.h"
 

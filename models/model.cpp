@@ -4,9 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "models/table_layers.h"

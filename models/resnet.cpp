@@ -12,9 +12,9 @@
 // `identity`).
 #include <array>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "models/model.h"
 
 namespace spire {

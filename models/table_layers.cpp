@@ -4,8 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include <spire/error.h>
 #include <spire/layers.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "engine/graph/finetuning.h"
 

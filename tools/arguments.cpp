@@ -9,9 +9,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "tools/commands.h"
 

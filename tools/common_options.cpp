@@ -1,7 +1,8 @@
 #include "tools/common_options.h"
 
-#include <spire/error.h>
 #include <spire/load_config.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -7,10 +7,10 @@
 
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "tools/output/streams.h"
 

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"

@@ -1,9 +1,9 @@
 // trainer export: writes a trained model in the form that other programs read.
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
 #include <spire/export_model.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 #include "tools/commands.h"

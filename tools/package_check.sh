@@ -67,7 +67,7 @@ inside() {
       cmake --build /tmp/consumer
       /tmp/consumer/consumer
       # shellcheck disable=SC2046
-      g++ tests/install/consumer/main.cpp -o /tmp/by_pkg_config $(pkg-config --cflags --libs spire)
+      g++ -std=c++20 tests/install/consumer/main.cpp -o /tmp/by_pkg_config $(pkg-config --cflags --libs spire)
       /tmp/by_pkg_config
       ;;
     tgz)

@@ -12,9 +12,9 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/trainer_main.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"

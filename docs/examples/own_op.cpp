@@ -33,8 +33,8 @@ class Softplus : public spire::Op {
   std::string_view name() const override { return "softplus"; }
   std::vector<spire::TensorSpec> infer(std::span<const spire::TensorSpec> inputs) const override {
     spire::expect_inputs(*this, inputs, 1, 1);
-    spire::expect(*this, spire::is_float_type(inputs[0].dtype), "takes floats, got {}",
-                  spire::to_string(inputs[0]));
+    spire::expect(*this, spire::is_float_type(inputs[0].dtype),
+                  "takes floats, got " + spire::to_string(inputs[0]));
     return {inputs[0]};
   }
   void gradient(spire::GradientBuilder& builder) const override {

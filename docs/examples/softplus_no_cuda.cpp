@@ -4,6 +4,7 @@
 #include "softplus.h"
 
 spire::Kernel softplus_kernel_cuda(const spire::KernelRequest& request, bool) {
-  spire::fail(spire::Category::device, "[softplus] has no kernel for {} in this build",
-              spire::to_string(request.device));
+  throw spire::Error(
+      spire::Category::device,
+      "[softplus] has no kernel for " + spire::to_string(request.device) + " in this build");
 }

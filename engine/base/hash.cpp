@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <xxhash.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"

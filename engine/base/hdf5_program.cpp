@@ -19,6 +19,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 
 namespace spire::h5 {

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "engine/base/hdf5_program.h"

@@ -6,8 +6,7 @@
 
 #include <fnmatch.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 
 namespace spire {

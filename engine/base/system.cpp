@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "engine/base/proc_files.h"

@@ -3,8 +3,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/tensor.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

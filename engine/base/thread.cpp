@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/base/system.h"
 

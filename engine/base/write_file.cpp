@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"

@@ -1,8 +1,7 @@
 #include <exception>
 #include <string>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/c_api/handles.h"
 

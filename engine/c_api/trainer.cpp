@@ -5,6 +5,7 @@
 
 #include <spire/trainer.h>
 
+#include "engine/base/fail.h"
 #include "engine/c_api/handles.h"
 
 struct spire_trainer {

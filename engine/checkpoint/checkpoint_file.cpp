@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/hdf5_program.h"
 #include "engine/base/read_file.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hdf5_program.h"
 #include "engine/base/text.h"
 

@@ -6,8 +6,7 @@
 #include <optional>
 #include <span>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/npy_magic.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/base/thread.h"
 #include "engine/base/write_file.h"

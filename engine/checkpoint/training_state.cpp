@@ -11,9 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
 #include "engine/base/adapter_names.h"
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 
 namespace spire {

@@ -4,8 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/transformer_sizes.h"
 #include "engine/config/value.h"

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/scalar.h"
 

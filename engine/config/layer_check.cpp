@@ -5,8 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/scalar.h"

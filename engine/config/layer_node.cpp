@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/scalar.h"
 #include "engine/config/synonyms.h"

@@ -10,8 +10,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/synonyms.h"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/schema_parts.h"
 #include "engine/config/synonyms.h"

@@ -1,8 +1,7 @@
 // Keys of the model, of its first weights, of its loss, and of a teacher.
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/schema_parts.h"
 #include "engine/config/transformer_sizes.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <functional>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/config/schema_parts.h"
 

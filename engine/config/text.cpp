@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/layer_types.h"
 
 namespace spire {

@@ -7,6 +7,7 @@
 
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/scalar.h"
 

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/stream.h"
 
 namespace spire {

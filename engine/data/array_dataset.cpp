@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <spire/dataset.h>
-#include <spire/error.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/array_column.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"

@@ -6,8 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/dataset_table.h"

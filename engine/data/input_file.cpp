@@ -10,8 +10,7 @@
 
 #include <zlib.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -5,8 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/data/label_survey.h"

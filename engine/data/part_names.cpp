@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/sampler.h"
 

@@ -5,8 +5,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"

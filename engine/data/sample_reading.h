@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/dataset.h"
 #include "engine/data/input_file.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -7,8 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/text/encoding.h"

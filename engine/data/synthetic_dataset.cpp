@@ -10,9 +10,9 @@
 #include <cstring>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/images/augment.h"

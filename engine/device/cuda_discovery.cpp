@@ -13,8 +13,7 @@
 #include <fmt/ranges.h>
 #include <nccl.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/device.h"
 #include "engine/device/gpu_requirements.h"

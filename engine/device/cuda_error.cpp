@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/device_memory.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/device.h"
 #include "engine/device/stream.h"

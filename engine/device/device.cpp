@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/gpu_requirements.h"
 
 namespace spire {

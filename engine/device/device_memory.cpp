@@ -4,8 +4,7 @@
 #include <cstring>
 #include <sys/mman.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/device/topology.h"
 

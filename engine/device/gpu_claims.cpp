@@ -13,8 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/proc_files.h"
 
 namespace spire {

@@ -11,8 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/device/load/crowded_cores.h"
 #include "engine/device/stream.h"

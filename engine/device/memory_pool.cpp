@@ -5,8 +5,7 @@
 #include <mutex>
 #include <numeric>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 
 namespace spire {

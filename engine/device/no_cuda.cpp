@@ -1,6 +1,5 @@
 // GPUs of a build without CUDA: there are none, and each use of one is an error.
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/gpu_requirements.h"

@@ -7,8 +7,7 @@
 #include <fmt/ranges.h>
 #include <glob.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 
 namespace spire {

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/graph/graph.h"
 #include "kernels/ops/elementwise/elementwise.h"
 

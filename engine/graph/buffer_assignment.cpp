@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device_memory.h"
 
 namespace spire {

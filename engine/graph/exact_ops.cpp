@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/conv2d/conv2d.h"

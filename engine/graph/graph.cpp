@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/random_numbers.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/bias/bias.h"

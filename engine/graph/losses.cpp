@@ -3,9 +3,9 @@
 // and the reductions with which programs compose theirs.
 #include <vector>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/labels/labels.h"
 #include "kernels/ops/reduce/reduce.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 
 namespace spire {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
 #include <spire/packing.h>
 
+#include "engine/base/fail.h"
 #include "engine/graph/buffer_assignment.h"
 
 namespace spire {

@@ -6,8 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/training_state.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"

@@ -4,8 +4,7 @@
 #include <array>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"

@@ -1,8 +1,8 @@
 #include <optional>
 
-#include <spire/error.h>
 #include <spire/text_generator.h>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/vocabulary.h"

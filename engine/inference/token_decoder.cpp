@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/graph/decoding.h"
 
 namespace spire {

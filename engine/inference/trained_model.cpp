@@ -1,6 +1,6 @@
-#include <spire/error.h>
 #include <spire/trained_model.h>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/images/png.h"
 #include "engine/inference/predictor.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
 #include <spire/metric.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 

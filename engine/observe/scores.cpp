@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/elementwise/elementwise.h"

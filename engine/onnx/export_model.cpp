@@ -2,9 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/export_model.h>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/training_state.h"
 #include "engine/config/words.h"
 #include "engine/onnx/export_job.h"

@@ -5,8 +5,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/sample.h"
 #include "engine/graph/passes.h"
 #include "engine/onnx/emitters.h"

@@ -4,9 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
 #include "engine/base/adapter_names.h"
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/config/words.h"
 #include "engine/data/text/vocabulary.h"

@@ -1,8 +1,7 @@
 // Convolution, normalization (that of groups has a form in ONNX that is younger than the oldest
 // opset), pooling and resizing. Weights keep Spire's shapes, which are
 // ONNX's: (O, I / groups, KH, KW), of a transposed convolution (I, O / groups, KH, KW).
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/concat/concat.h"

@@ -3,8 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/matmul/matmul.h"

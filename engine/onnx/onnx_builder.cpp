@@ -6,8 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/onnx/emitters.h"
 
 namespace spire {

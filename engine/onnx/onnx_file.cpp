@@ -8,8 +8,7 @@
 
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 #include <protozero/pbf_builder.hpp>
 #include <protozero/varint.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/onnx/onnx_file.h"
 
 namespace spire {

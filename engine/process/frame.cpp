@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <utility>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

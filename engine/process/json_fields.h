@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

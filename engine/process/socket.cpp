@@ -17,8 +17,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 
 namespace spire {

@@ -1,8 +1,8 @@
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/base/thread.h"
 #include "engine/process/rendezvous/handshake.h"

@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/config/text.h"

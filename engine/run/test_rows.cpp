@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/trained_model.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/dataset.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"

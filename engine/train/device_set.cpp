@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "engine/base/thread.h"
 #include "engine/config/devices.h"
 #include "engine/config/scalar.h"

@@ -1,7 +1,6 @@
 #include "engine/train/failure.h"
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 

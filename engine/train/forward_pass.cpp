@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/train/model_graph.h"
 
 namespace spire {

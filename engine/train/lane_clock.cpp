@@ -1,7 +1,6 @@
 #include "engine/train/lane_clock.h"
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/observe/records.h"
 
 namespace spire {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/train/device_set.h"
 

@@ -9,8 +9,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/base/write_file.h"

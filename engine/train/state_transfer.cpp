@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/observe/formatting.h"

@@ -5,8 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 
 namespace spire {

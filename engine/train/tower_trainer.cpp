@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/graph/finetuning.h"
 #include "engine/graph/passes.h"

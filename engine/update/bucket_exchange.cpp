@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

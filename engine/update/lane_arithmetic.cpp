@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/stream.h"
 
 namespace spire {

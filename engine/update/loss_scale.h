@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
 #include "engine/update/formulas.h"

@@ -6,8 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/device/cuda_error.h"
 #include "engine/update/exchange.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

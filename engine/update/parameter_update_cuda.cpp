@@ -1,8 +1,7 @@
 // The update on a GPU: the kernels of update_launches.h, on tables that the host makes.
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "engine/update/loss_scale.h"
 #include "engine/update/parameter_update.h"

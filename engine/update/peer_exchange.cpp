@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/lane_team.h"
 #include "engine/update/exchange.h"
 

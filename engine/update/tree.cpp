@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/base/name_patterns.h"
 #include "engine/base/text.h"

@@ -7,8 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/name_patterns.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"

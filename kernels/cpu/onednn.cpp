@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <omp.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"

@@ -74,4 +74,5 @@ void* spire::onednn::isolated_library() {
   asm(".pushsection .text\n.globl " #function "\n.hidden " #function "\n.type " #function      \
       ", @function\n" #function ":\nendbr64\njmp *spire_" #function "(%rip)\n.size " #function \
       ", .-" #function "\n.popsection");
+#include "engine/base/fail.h"
 #include "onednn_functions.h"

@@ -6,8 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device_memory.h"
 
 namespace spire::product {

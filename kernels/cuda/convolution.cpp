@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "kernels/cuda/convolution_form.h"
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/cudnn_plan.h"

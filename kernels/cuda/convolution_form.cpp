@@ -1,6 +1,6 @@
 #include "kernels/cuda/convolution_form.h"
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

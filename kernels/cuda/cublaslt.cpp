@@ -1,7 +1,6 @@
 #include "kernels/cuda/cublaslt.h"
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 
 namespace spire {

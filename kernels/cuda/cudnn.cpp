@@ -1,7 +1,6 @@
 #include "kernels/cuda/cudnn.h"
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/cuda/libraries.h"
 

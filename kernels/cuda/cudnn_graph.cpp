@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

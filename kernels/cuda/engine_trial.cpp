@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 
 namespace spire {

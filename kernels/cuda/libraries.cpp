@@ -1,7 +1,6 @@
 #include "kernels/cuda/libraries.h"
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"

@@ -6,8 +6,7 @@
 #include <cstring>
 #include <sstream>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device_memory.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/libraries.h"

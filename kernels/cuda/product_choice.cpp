@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "kernels/cuda/engine_trial.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/product.h"

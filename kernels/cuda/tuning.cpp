@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"

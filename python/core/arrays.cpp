@@ -1,6 +1,5 @@
 // Arrays of Python, of NumPy or by DLPack, as arrays of the engine.
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "python/core/bindings.h"
 
 namespace spire::python {

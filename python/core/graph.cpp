@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire::python {
 

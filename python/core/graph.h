@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include <spire/error.h>
 #include <spire/model.h>
 
+#include "engine/base/fail.h"
 #include "python/core/bindings.h"
 
 namespace spire::python {

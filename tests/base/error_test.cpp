@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "tests/base/message_of.h"
 

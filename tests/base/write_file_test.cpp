@@ -6,6 +6,7 @@
 #include <map>
 #include <sys/stat.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/base/file_size_limit.h"

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_store.h"

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/text.h"
 #include "tests/base/message_of.h"
 

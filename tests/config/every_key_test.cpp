@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 #include <spire/load_config.h>
 
 #include "engine/config/schema.h"

@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/check.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/text.h"

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/schema.h"
 #include "tests/config/config_text.h"
 

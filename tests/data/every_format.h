@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "engine/data/text/token_dataset.h"
 #include "tests/data/formats/cifar_files.h"
 #include "tests/data/formats/hdf5_files.h"

@@ -1,6 +1,7 @@
 // Which names are training, validation and test data, and how each format reads these.
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // Matching of data with a trained model: classes and features by name.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -11,8 +11,7 @@
 #include <tests/kernels/cuda/described_gpus.h>
 #include <tests/long_tests.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "kernels/cuda/convolution_form.h"
 #include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/cudnn_convolution.h"

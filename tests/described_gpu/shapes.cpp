@@ -5,7 +5,7 @@
 
 #include <tests/described_gpu/shapes.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire::testing {
 namespace {

@@ -10,8 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 #include "tests/base/set_variable.h"
 #include "tests/device/system_files.h"

@@ -7,8 +7,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -10,8 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device_memory.h"
 #include "tests/base/message_of.h"
 #include "tests/device/system_files.h"

@@ -11,6 +11,7 @@
 
 #include "cuda_runtime.h"
 #include "drawn_time.h"
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/cuda/convolution_form.h"
 #include "kernels/cuda/engine_choice.h"

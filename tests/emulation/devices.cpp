@@ -9,8 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/visible_gpus.h"
 #include "machine.h"
 

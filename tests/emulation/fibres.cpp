@@ -6,10 +6,9 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
-#include <spire/error.h>
-
 #include "cuda_runtime.h"
 #include "draw.h"
+#include "engine/base/fail.h"
 
 #if defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0
 #error "a fortified longjmp() to another stack ends the program"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire::emulation {
 

@@ -6,8 +6,7 @@
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "tests/base/message_of.h"
 #include "tests/base/set_variable.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda_runtime.h"
+#include "engine/base/fail.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/kernel.h"
 #include "pointers.h"

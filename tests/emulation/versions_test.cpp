@@ -1,4 +1,5 @@
 // Tests of runs that are resumed with other versions of the libraries.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "engine/checkpoint/checkpoint_file.h"

@@ -1,4 +1,5 @@
 // Reports of benchmarks: bench.json, compared with itself and shown as a table.
+#include "engine/base/fail.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/tools/bench/sample_report.h"
 #include "tools/bench/report/bench_compare.h"

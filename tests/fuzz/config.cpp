@@ -6,6 +6,7 @@
 
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/text.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,6 +1,7 @@
 // Schemas of samples as a checkpoint holds them.
 #include <cmath>
 
+#include "engine/base/fail.h"
 #include "engine/data/sample.h"
 #include "tests/fuzz/fuzz_target.h"
 

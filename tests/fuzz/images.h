@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 #include "tests/fuzz/fuzz_target.h"
 

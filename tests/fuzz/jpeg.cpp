@@ -1,4 +1,5 @@
 // JPEG files as pixels, at each reduction, and cropped as a folder of images is.
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 #include "engine/data/images/resized_crop.h"
 #include "tests/data/images/image_files.h"

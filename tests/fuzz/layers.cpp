@@ -2,6 +2,7 @@
 // images, for features and for tokens, up to the layout of its parameters, and nothing is computed.
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/graph/passes.h"

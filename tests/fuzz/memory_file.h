@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire::fuzz {
 

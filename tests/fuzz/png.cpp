@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 #include "tests/data/images/image_files.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -2,6 +2,7 @@
 // the right checksum is put before the lines: else hardly any input would get past it.
 #include "kernels/cuda/tuning.h"
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "tests/fuzz/fuzz_target.h"
 

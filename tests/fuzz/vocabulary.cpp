@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/fail.h"
 #include "tests/data/text/bpe_files.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <iostream>
 
+#include <fmt/format.h>
+
 #include "tests/fuzz/fuzz_target.h"
 
 int main(int count, char** words) {

@@ -1,5 +1,6 @@
 // Tests what freezing leaves of a graph: backward ends at the lowest trained layer, and a frozen
 // batch norm reads its running statistics.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

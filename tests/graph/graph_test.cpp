@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/matmul/matmul.h"

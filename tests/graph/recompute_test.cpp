@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

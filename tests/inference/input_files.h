@@ -4,6 +4,7 @@
 
 #include <spire/trained_model.h>
 
+#include "engine/base/fail.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include <spire/load_config.h>
 
 #include "engine/config/text.h"

@@ -35,8 +35,8 @@ function(build_by_cmake library shared)
   run_consumer(${SCRATCH}/${library}/consumer ${shared})
 endfunction()
 
-# The shared library's users look for fmt and nothing else.
-foreach(package Threads OpenMP OneDNN Eigen3 HDF5 ZLIB JPEG PNG PCRE2 xxHash Sodium yaml-cpp nlohmann_json MPI CUDAToolkit)
+# The shared library's users look for nothing else.
+foreach(package fmt Threads OpenMP OneDNN Eigen3 HDF5 ZLIB JPEG PNG PCRE2 xxHash Sodium yaml-cpp nlohmann_json MPI CUDAToolkit)
   list(APPEND without -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
 endforeach()
 build_by_cmake(spire TRUE ${without})
@@ -55,7 +55,7 @@ function(link_by_pkg_config program shared)
 endfunction()
 
 words_of_pkg_config(flags --cflags spire)
-step(${COMPILER} ${sanitizer} ${flags} -c ${SOURCE}/main.cpp -o ${SCRATCH}/consumer.o)
+step(${COMPILER} -std=c++20 ${sanitizer} ${flags} -c ${SOURCE}/main.cpp -o ${SCRATCH}/consumer.o)
 link_by_pkg_config(by_spire TRUE spire)
 link_by_pkg_config(by_spire_and_its_needs TRUE --static spire)
 link_by_pkg_config(by_spire_static FALSE spire-static)

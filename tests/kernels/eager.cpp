@@ -4,9 +4,9 @@
 
 #include <tests/kernels/eager.h>
 
-#include <spire/error.h>
 #include <spire/packing.h>
 
+#include "engine/base/fail.h"
 #include "kernels/cuda/libraries.h"
 
 namespace spire::testing {

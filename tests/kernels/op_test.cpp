@@ -7,8 +7,9 @@
 #include <tests/kernels/eager.h>
 #include <tests/kernels/op_test.h>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
+
+#include "engine/base/fail.h"
 
 namespace spire::testing {
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/layers.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/graph/graph.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/elementwise/elementwise.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "tests/base/folder.h"
 #include "tests/onnx/trained_run.h"

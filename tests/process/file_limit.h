@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/run/run_data.h"
 #include "tests/base/message_of.h"

@@ -1,4 +1,5 @@
 // What of its batch a resumed run keeps, and what it refuses.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

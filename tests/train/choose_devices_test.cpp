@@ -6,8 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/devices.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/train/placement/idle_gpus.h"

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"

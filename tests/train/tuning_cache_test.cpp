@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "engine/base/write_file.h"

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "tests/update/update_reference.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/training_state.h"
 #include "engine/weights/files/safetensors_reader.h"
 #include "engine/weights/files/weight_writers.h"

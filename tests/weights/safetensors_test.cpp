@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"
 #include "engine/weights/files/safetensors_reader.h"

@@ -4,8 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "tools/audit/audit_run.h"
 #include "tools/commands.h"

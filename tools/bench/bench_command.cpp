@@ -3,8 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/limits/ceilings.h"

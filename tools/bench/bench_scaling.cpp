@@ -6,10 +6,10 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "build_info.h"
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/base/write_file.h"

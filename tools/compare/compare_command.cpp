@@ -1,8 +1,7 @@
 // trainer compare: says whether two runs are equal, and with --bisect where they begin to differ.
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/compare/compare_runs.h"

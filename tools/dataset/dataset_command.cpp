@@ -7,8 +7,8 @@
 
 #include <spire/dataset.h>
 #include <spire/dataset_tools.h>
-#include <spire/error.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 #include "tools/commands.h"

@@ -6,8 +6,7 @@
 #include <limits>
 #include <set>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"

@@ -7,10 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <gnu/libc-version.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "build_info.h"
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/nvml/gpu_monitor.h"

@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/observer.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/device/nvml/gpu_monitor.h"
 #include "tools/devices/devices.h"

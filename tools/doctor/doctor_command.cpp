@@ -14,10 +14,10 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/plan.h>
 
 #include "build_info.h"
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/device/load/host_use.h"

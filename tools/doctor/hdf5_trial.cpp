@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hdf5.h"
 #include "engine/base/system.h"
 #include "tools/doctor/checks.h"

@@ -8,8 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 #include "tools/doctor/checks.h"

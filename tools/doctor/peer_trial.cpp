@@ -11,8 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "tools/doctor/checks.h"
 #include "tools/output/streams.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/images/image_formats.h"

@@ -3,8 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/write_file.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"

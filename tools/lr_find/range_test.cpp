@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
 #include <spire/trainer.h>
 
+#include "engine/base/fail.h"
 #include "engine/observe/page/page.h"
 #include "engine/update/schedule.h"
 #include "tools/process/attempt.h"

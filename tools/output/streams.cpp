@@ -12,8 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/observe/page/page.h"
 

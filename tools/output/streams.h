@@ -14,8 +14,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/write_file.h"
 #include "tools/process/descriptor.h"
 

@@ -9,11 +9,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/text_generator.h>
 #include <spire/trained_model.h>
 
+#include "engine/base/fail.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"

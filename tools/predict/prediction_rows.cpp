@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 

@@ -5,8 +5,7 @@
 #include <span>
 #include <tuple>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/inference/sample_outputs.h"
 #include "engine/observe/formatting.h"

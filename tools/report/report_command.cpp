@@ -4,8 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/write_file.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/proc_files.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"

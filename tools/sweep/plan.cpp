@@ -8,8 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"

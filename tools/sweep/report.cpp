@@ -8,8 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/grid.h"
 #include "engine/config/schema.h"
 #include "engine/observe/evaluations.h"

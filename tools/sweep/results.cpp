@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"

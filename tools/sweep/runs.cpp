@@ -12,8 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"

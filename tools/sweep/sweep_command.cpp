@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/error.h>
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"

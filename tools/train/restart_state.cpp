@@ -8,8 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/devices.h"
 #include "engine/run/run_directory.h"
 #include "engine/train/placement/rank_hardware.h"

@@ -7,8 +7,7 @@
 
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/train/placement/placement.h"

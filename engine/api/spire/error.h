@@ -4,10 +4,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include <spire/export.h>
 
@@ -39,24 +35,6 @@ class SPIRE_API Error : public std::runtime_error {
  private:
   Category category_;
 };
-
-// Formats a message. In arguments that are strings, control characters are escaped as \x0a and the
-// like, so that a path or a name from the data can neither break the message's line nor control a
-// terminal. The format itself is not escaped.
-SPIRE_API std::string message_text(fmt::string_view format, fmt::format_args args);
-
-// Throws an Error with a formatted message: fail(Category::data, "{}: is empty", path). For text of
-// several lines, throw Error(category, text).
-template <typename... Args>
-[[noreturn]] void fail(Category category, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(category, message_text(format, fmt::make_format_args(args...)));
-}
-
-// Throws Error(unexpected) if `holds` is false: a broken invariant, or a wrong use of the API.
-template <typename... Args>
-void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-  if (!holds) fail(Category::unexpected, format, std::forward<Args>(args)...);
-}
 
 // Converts any exception to an Error: an Error stays as it is, bad_alloc becomes out_of_memory,
 // system_error becomes device, anything else becomes unexpected.

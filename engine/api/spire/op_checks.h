@@ -1,8 +1,6 @@
-// Checks of an op's inputs, for Op::infer(). Not part of op.h, because CUDA files include op.h and
-// must not need fmt.
+// Checks of an op's inputs, for Op::infer().
 #pragma once
-#include <span>
-#include <utility>
+#include <string>
 
 #include <spire/error.h>
 #include <spire/op.h>
@@ -10,12 +8,8 @@
 namespace spire {
 
 // Both throw Error(config) with the op's name: expect_inputs() unless the number of inputs is in
-// [least, most], expect() with the formatted message unless `holds`.
+// [least, most], expect() with the message unless `holds`.
 SPIRE_API void expect_inputs(const Op& op, TensorSpecs inputs, size_t least, size_t most);
-template <typename... Args>
-void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {
-  if (holds) return;
-  fail(Category::config, "[{}] {}", op.name(), fmt::format(format, std::forward<Args>(args)...));
-}
+SPIRE_API void expect(const Op& op, bool holds, const std::string& message);
 
 }  // namespace spire

@@ -22,6 +22,7 @@
 #include <spire/observer.h>        // events of a run; trainer's console, files and pages
 #include <spire/op.h>              // ops and values of their options
 #include <spire/op_checks.h>       // checks of an op's inputs
+#include <spire/optimizer.h>       // optimizers of a program
 #include <spire/packing.h>         // layouts in which kernels read parameters
 #include <spire/plan.h>            // memory and layers of a run, without training
 #include <spire/random_stream.h>   // counter-based random numbers

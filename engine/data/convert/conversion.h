@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <spire/dataset_tools.h>
-#include <spire/error.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/base/write_file.h"
 #include "engine/data/dataset.h"

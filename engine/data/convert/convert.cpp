@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/dataset_tools.h>
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"

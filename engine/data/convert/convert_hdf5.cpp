@@ -8,9 +8,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/data/convert/conversion.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/data/convert/conversion.h"
 #include "engine/data/text/text_tokens.h"

@@ -2,8 +2,7 @@
 // written.
 #include <algorithm>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hdf5.h"
 #include "engine/data/convert/conversion.h"
 #include "engine/data/formats/hdf5_file.h"

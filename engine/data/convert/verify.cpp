@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <spire/dataset_tools.h>
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/thread.h"
 #include "engine/data/convert/conversion.h"

@@ -2,8 +2,7 @@
 // cifar-100-binary. Class names come from the set's names file, if it exists.
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/labelled_files.h"
 #include "engine/data/input_file.h"

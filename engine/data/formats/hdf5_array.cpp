@@ -7,8 +7,7 @@
 
 #include <zlib.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hdf5.h"
 #include "engine/base/read_file.h"
 #include "engine/data/input_file.h"

@@ -5,8 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/labelled_files.h"
 #include "engine/data/images/image_dataset.h"

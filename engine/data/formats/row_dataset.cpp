@@ -6,8 +6,7 @@
 #include <array>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/sample_reading.h"
 
 namespace spire {

@@ -3,8 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/images/image_dataset.h"

@@ -16,9 +16,9 @@
 #include <optional>
 #include <set>
 
-#include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/label_survey.h"

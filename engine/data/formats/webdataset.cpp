@@ -6,8 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/webdataset_index.h"

@@ -11,8 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/images/image_formats.h"
 

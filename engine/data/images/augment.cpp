@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/images/pixel_changes.h"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/random_numbers.h"
 #include "engine/data/dataset.h"
 #include "engine/data/sample_reading.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -5,8 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/data/images/encoded_images.h"

@@ -9,8 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/data/images/augment.h"

@@ -10,8 +10,7 @@
 
 #include <png.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/write_file.h"
 #include "engine/data/images/image_formats.h"
 

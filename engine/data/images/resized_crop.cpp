@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

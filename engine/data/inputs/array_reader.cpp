@@ -8,8 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/npy_magic.h"
 #include "engine/base/text.h"
 #include "engine/data/formats/hdf5_file.h"

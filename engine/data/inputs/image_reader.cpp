@@ -3,8 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/data/formats/labelled_files.h"
 #include "engine/data/images/augment.h"

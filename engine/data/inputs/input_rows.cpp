@@ -4,8 +4,7 @@
 #include <array>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/data/images/image_folder.h"

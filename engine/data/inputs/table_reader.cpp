@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/tensor.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/csv_columns.h"

@@ -6,8 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"

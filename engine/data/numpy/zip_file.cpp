@@ -12,8 +12,7 @@
 
 #include <zlib.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 
 namespace spire {

@@ -13,8 +13,7 @@
 #include <fmt/ranges.h>
 #include <parquet/arrow/reader.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/tables/record_reader.h"

@@ -7,8 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 
 namespace spire {

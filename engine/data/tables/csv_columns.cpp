@@ -6,8 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/tables/column_survey.h"
 

@@ -12,8 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"

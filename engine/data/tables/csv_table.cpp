@@ -6,8 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/tables/csv_columns.h"

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/tables/csv_table.h"
 
 namespace spire {

@@ -1,6 +1,5 @@
 // A build without Apache Arrow: Parquet and Arrow files are refused.
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/tables/record_reader.h"
 
 namespace spire {

@@ -9,8 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/data/tables/csv_table.h"

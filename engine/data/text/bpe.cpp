@@ -12,8 +12,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/system.h"
 
 namespace spire {

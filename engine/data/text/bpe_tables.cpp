@@ -6,8 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/vocabulary.h"
 

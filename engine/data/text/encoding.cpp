@@ -8,8 +8,7 @@
 
 #include <utf8proc.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/input_file.h"
 

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/sampler.h"
 #include "engine/data/validation.h"
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/encoding.h"

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/data/input_file.h"

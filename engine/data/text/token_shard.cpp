@@ -4,8 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"

@@ -7,8 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/text/bpe_tables.h"
 #include "engine/data/text/vocabulary.h"
 

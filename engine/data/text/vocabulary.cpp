@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utf8proc.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -14,8 +14,7 @@
 #include <protozero/pbf_builder.hpp>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/process/socket.h"

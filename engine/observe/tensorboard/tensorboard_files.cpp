@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/observe/published_state.h"
 #include "engine/observe/records.h"

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/process/group/process_group.h"
 

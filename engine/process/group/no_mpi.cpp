@@ -1,3 +1,4 @@
+#include "engine/base/fail.h"
 #include "engine/process/group/process_group.h"
 
 namespace spire {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <tuple>
 
+#include "engine/base/fail.h"
+
 namespace spire {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "engine/base/fail.h"
 #include "engine/process/group/process_group.h"
 
 namespace spire {

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 

@@ -4,9 +4,9 @@
 #include <sstream>
 #include <vector>
 
-#include <spire/error.h>
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/master_endpoint.h"
 

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/process/json_fields.h"
 #include "engine/process/rendezvous/handshake.h"

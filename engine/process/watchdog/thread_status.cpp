@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/base/fail.h"
 #include "engine/base/steady_time.h"
 
 namespace spire {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "engine/base/thread.h"

@@ -15,6 +15,7 @@
 
 #include <spire/world.h>
 
+#include "engine/base/fail.h"
 #include "engine/process/socket.h"
 #include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/thread_status.h"

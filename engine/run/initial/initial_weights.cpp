@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"

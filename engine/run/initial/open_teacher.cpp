@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"

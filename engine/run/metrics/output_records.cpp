@@ -6,9 +6,9 @@
 #include <limits>
 #include <numbers>
 
-#include <spire/error.h>
 #include <spire/tensor.h>
 
+#include "engine/base/fail.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/sample_outputs.h"
 #include "engine/observe/scores.h"

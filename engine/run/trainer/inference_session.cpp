@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 #include <spire/inference.h>
 #include <spire/load_config.h>
 

@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <exception>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 #include <spire/train.h>
 
 #include "engine/base/text.h"

@@ -10,7 +10,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 #include <spire/train.h>
 
 #include "engine/checkpoint/checkpoint_file.h"

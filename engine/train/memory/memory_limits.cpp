@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/config/devices.h"
 #include "engine/observe/formatting.h"

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/device/load/host_use.h"
 #include "engine/device/nvml/gpu_monitor.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

@@ -4,8 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/train/placement/gpu_use.h"

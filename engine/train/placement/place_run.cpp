@@ -6,8 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/device/nvml/gpu_monitor.h"

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/steady_time.h"
 
 namespace spire {

@@ -3,8 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/train/tower_trainer.h"
 
 namespace spire {

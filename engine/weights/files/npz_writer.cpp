@@ -9,8 +9,7 @@
 #include <fmt/ranges.h>
 #include <minizip/zip.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/npy_magic.h"
 #include "engine/base/text.h"
 #include "engine/weights/files/weight_writers.h"

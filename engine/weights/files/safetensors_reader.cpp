@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
 #include <spire/tensor.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/weights/files/safetensors_header.h"

@@ -10,8 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/weights/files/safetensors_header.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/base/adapter_names.h"
+#include "engine/base/fail.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"

@@ -3,8 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire {

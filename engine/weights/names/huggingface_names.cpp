@@ -1,6 +1,5 @@
 // Hugging Face's GPT2LMHeadModel, ViTForImageClassification and LlamaForCausalLM (transformers).
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire {

@@ -3,8 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"

@@ -5,8 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire {

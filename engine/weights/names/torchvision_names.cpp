@@ -2,8 +2,7 @@
 #include <charconv>
 #include <map>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire {

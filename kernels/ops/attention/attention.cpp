@@ -3,8 +3,7 @@
 // from qkv and logsumexp, so neither scores nor probabilities are ever in memory as a whole.
 #include "kernels/ops/attention/attention.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/spec_checks.h"
 

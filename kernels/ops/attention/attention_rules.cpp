@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

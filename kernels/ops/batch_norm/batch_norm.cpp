@@ -3,8 +3,7 @@
 // again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/elementwise/activation.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/spec_checks.h"

@@ -1,8 +1,7 @@
 // Shapes and gradients of a bias: dx = dy needs no kernel, db is the column sum of dy.
 #include "kernels/ops/bias/bias.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

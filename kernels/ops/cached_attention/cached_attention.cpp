@@ -3,10 +3,9 @@
 
 #include <numeric>
 
-#include <spire/error.h>
-#include <spire/op_checks.h>
-
+#include "engine/base/fail.h"
 #include "engine/device/memory_pool.h"
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 // Shapes and gradients of concat, slice and pad_channels. Gradients are slices and their inverse.
 #include "kernels/ops/concat/concat.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

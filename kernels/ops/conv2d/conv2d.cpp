@@ -2,8 +2,7 @@
 // gradients of a transposed convolution are a convolution and its weight gradient.
 #include "kernels/ops/conv2d/conv2d.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/elementwise/activation.h"
 #include "kernels/spec_checks.h"
 

@@ -2,8 +2,7 @@
 // sum of dy. Behind a relu, dy is masked by y > 0 first.
 #include "kernels/ops/dense/dense.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/elementwise/activation.h"
 #include "kernels/spec_checks.h"
 

@@ -1,8 +1,7 @@
 // Shapes and gradient of distillation.
 #include "kernels/ops/distillation/distillation.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,7 +1,7 @@
 // Shapes and gradient of dropout. In evaluation y is a view of x, and dx = dy.
 #include "kernels/ops/dropout/dropout.h"
 
-#include <spire/op_checks.h>
+#include "kernels/expect.h"
 
 namespace spire {
 

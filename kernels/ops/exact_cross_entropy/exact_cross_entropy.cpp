@@ -1,8 +1,7 @@
 // Shapes and gradient of the exact cross entropy.
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

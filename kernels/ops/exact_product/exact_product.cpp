@@ -1,8 +1,7 @@
 // Shapes, gradients and work of exact products.
 #include "kernels/ops/exact_product/exact_product.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/spec_checks.h"
 

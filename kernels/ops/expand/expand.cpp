@@ -1,8 +1,7 @@
 // Shapes and gradient of expand.
 #include "kernels/ops/expand/expand.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -2,8 +2,7 @@
 // what other ops have contributed already (take_gradient) instead of in one more pass.
 #include "kernels/ops/gather/gather.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 // Shapes and gradient of group normalization. The backward reads x, mean and rstd; y is not kept.
 #include "kernels/ops/group_norm/group_norm.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,7 +1,7 @@
 // Shapes of ops on class labels.
 #include "kernels/ops/labels/labels.h"
 
-#include <spire/op_checks.h>
+#include "kernels/expect.h"
 
 namespace spire {
 

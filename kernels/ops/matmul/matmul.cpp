@@ -1,7 +1,7 @@
 // Shapes, gradient and work of the batched product.
 #include "kernels/ops/matmul/matmul.h"
 
-#include <spire/op_checks.h>
+#include "kernels/expect.h"
 
 namespace spire {
 

@@ -2,8 +2,7 @@
 // maximum its index, a byte: x is not kept.
 #include "kernels/ops/pool2d/pool2d.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -2,8 +2,7 @@
 // a = W h + b of all steps at once.
 #include "kernels/ops/recurrent/recurrent.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/spec_checks.h"
 

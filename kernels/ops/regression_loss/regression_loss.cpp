@@ -2,8 +2,7 @@
 // prediction and target again, so the difference is not kept.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

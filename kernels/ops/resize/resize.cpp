@@ -1,8 +1,7 @@
 // Shapes, gradients and taps of resize.
 #include "kernels/ops/resize/resize.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 // Shapes and gradient of rotary position embedding.
 #include "kernels/ops/rope/rope.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

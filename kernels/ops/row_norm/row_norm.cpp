@@ -2,8 +2,7 @@
 // not kept.
 #include "kernels/ops/row_norm/row_norm.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

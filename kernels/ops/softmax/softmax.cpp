@@ -1,8 +1,7 @@
 // Shapes and gradients of softmax and log_softmax. The backward reads y, so x need not be kept.
 #include "kernels/ops/softmax/softmax.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 // Shapes and gradient of softmax cross entropy.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-#include <spire/op_checks.h>
-
+#include "kernels/expect.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {

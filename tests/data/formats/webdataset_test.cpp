@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

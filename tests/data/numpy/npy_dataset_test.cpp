@@ -1,6 +1,7 @@
 // Arrays of NumPy as datasets: columns from shapes and types, splits, refusals.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Archives of NumPy's arrays as datasets: names, stored and deflated entries, damage.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

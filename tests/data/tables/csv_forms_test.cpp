@@ -1,4 +1,5 @@
 // Tables as people have them: decimal commas, money, dates, separators, texts in other encodings.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,6 @@
 // A program that embeds the engine: a run with its own config, errors as exceptions.
+#include <iostream>
+
 #include <spire/spire.h>
 
 int main() try {
@@ -9,6 +11,6 @@ int main() try {
   spire::RunOptions options{.dry_run = 1};
   return spire::train(config, options, observer).exit_code;
 } catch (const spire::Error& error) {
-  fmt::print("{}: {}\n", spire::name(error.category()), error.what());
+  std::cout << spire::name(error.category()) << ": " << error.what() << "\n";
   return error.category() == spire::Category::data ? 0 : 1;
 }

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <tests/kernels/cuda/fake_engines.h>
 
+#include "engine/base/fail.h"
+
 namespace spire {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/base/fail.h"
 #include "kernels/cuda/engine_choice.h"
 
 namespace spire::testing {

@@ -5,8 +5,7 @@
 #include <tests/base/message_of.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "kernels/cuda/tuning.h"
 
 namespace spire {

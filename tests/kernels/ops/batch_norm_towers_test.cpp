@@ -2,6 +2,7 @@
 // results of one tower with the whole batch, up to rounding.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <tests/kernels/eager.h>
 #include <tests/kernels/ops/batch_norm_reference.h>
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <tests/kernels/cuda/cudnn_rules.h>
 #include <tests/kernels/op_test.h>

@@ -1,5 +1,6 @@
 #include "kernels/ops/dense/dense.h"
 
+#include <fmt/format.h>
 #include <tests/base/message_of.h>
 #include <tests/kernels/matrix_views.h>
 #include <tests/kernels/packing_units.h>

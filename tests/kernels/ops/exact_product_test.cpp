@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/format.h>
 #include <tests/kernels/op_test.h>
 
 #include "kernels/exact_grid.h"

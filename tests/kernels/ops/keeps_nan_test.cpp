@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"

@@ -1,5 +1,6 @@
 #include "kernels/ops/matmul/matmul.h"
 
+#include <fmt/format.h>
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
 #include <tests/kernels/eager.h>
 #include <tests/kernels/op_test.h>
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {

@@ -1,5 +1,6 @@
 #include "engine/process/rendezvous/peer_mesh.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace spire {

@@ -5,6 +5,7 @@
 #include <latch>
 #include <mutex>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>

@@ -1,5 +1,7 @@
 // Ranks and their failures, as tests of the watchdog name them.
 #pragma once
+#include <fmt/format.h>
+
 #include "engine/process/watchdog/watchdog.h"
 
 namespace spire {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {

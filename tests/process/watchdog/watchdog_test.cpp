@@ -11,8 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/process/watchdog/control_channel.h"
 #include "tests/process/watchdog/failures.h"
 

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tests/run/api/point_data.h"
 
 namespace spire {

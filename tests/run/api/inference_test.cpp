@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "engine/data/images/png.h"
 #include "tests/run/api/point_data.h"
 

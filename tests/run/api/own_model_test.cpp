@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/base/fail.h"
 #include "tests/run/api/point_data.h"
 
 namespace spire {

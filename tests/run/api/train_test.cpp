@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/fail.h"
 #include "tests/run/api/point_data.h"
 #include "tests/run/recorder.h"
 

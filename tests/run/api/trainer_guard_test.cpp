@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "engine/base/fail.h"
 #include "tests/run/api/point_data.h"
 
 namespace spire {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "engine/base/fail.h"
 #include "tests/run/api/point_data.h"
 
 namespace spire {

@@ -9,8 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/png.h"
 #include "tests/run/program/run_folder.h"
 

@@ -8,8 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/process/socket.h"
 #include "tests/process/rendezvous/unknown_peer.h"
 #include "tests/run/program/run_folder.h"

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/observe/records.h"
 #include "tools/bench/report/bench_files.h"

@@ -2,6 +2,7 @@
 // which shows the figures and whose script draws them.
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 

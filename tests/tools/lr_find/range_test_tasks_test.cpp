@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/trainer.h>
 
+#include "engine/base/fail.h"
 #include "tools/lr_find/range_test.h"
 
 namespace spire {

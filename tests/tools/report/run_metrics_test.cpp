@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/data/test_files.h"
 #include "tools/report/run_files.h"
 

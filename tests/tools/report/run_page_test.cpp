@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/observe/page/drawn_page.h"
 #include "tests/tools/report/made_run_folder.h"
 #include "tests/tools/words.h"

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/observe/page/drawn_page.h"
 #include "tests/tools/program.h"
 #include "tools/sweep/results.h"

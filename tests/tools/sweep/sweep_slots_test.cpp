@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/base/message_of.h"
 #include "tools/sweep/plan.h"
 #include "tools/sweep/slots.h"

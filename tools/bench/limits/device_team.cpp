@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/steady_time.h"
 #include "engine/base/text.h"
 

@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/scalar.h"
 #include "engine/process/group/process_group.h"
 

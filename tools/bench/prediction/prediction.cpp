@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "tools/bench/limits/ceilings.h"
 #include "tools/bench/runs/variants.h"

@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"

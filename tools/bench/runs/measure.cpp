@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
 #include <spire/train.h>
 
+#include "engine/base/fail.h"
 #include "engine/observe/records.h"
 #include "tools/bench/runs/energy.h"
 

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <csignal>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/config/words.h"
 #include "engine/device/load/host_use.h"
 #include "engine/device/topology.h"

@@ -6,8 +6,7 @@
 #include <bit>
 #include <cstdlib>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 
 namespace spire {

@@ -12,7 +12,7 @@
 #include <jerror.h>
 // clang-format on
 
-#include <spire/error.h>
+#include "engine/base/fail.h"
 
 #include "engine/data/images/image_formats.h"
 

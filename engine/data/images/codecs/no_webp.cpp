@@ -1,6 +1,5 @@
 // A build without libwebp: WebP files are refused.
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 
 namespace spire {

@@ -9,8 +9,7 @@
 
 #include <tiffio.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 
 namespace spire {

@@ -1,8 +1,7 @@
 // Decodes WebP files by libwebp, whose pixels are the same on every machine.
 #include <webp/decode.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/data/images/image_formats.h"
 
 namespace spire {

@@ -2,8 +2,7 @@
 // the rank, the device and the phase.
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "tests/run/program/faults/faulty_ranks.h"
 
 namespace spire {

@@ -3,9 +3,9 @@
 // the run that went straight.
 #include <gtest/gtest.h>
 
-#include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/fail.h"
 #include "tests/long_tests.h"
 #include "tests/run/program/faults/faulty_ranks.h"
 

@@ -9,8 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <spire/error.h>
-
+#include "engine/base/fail.h"
 #include "engine/process/socket.h"
 #include "tests/tools/program.h"
 

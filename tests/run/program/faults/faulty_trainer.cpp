@@ -14,9 +14,10 @@
 #include <stdexcept>
 #include <string>
 
-#include <spire/error.h>
 #include <spire/trainer_main.h>
 #include <spire/world.h>
+
+#include "engine/base/fail.h"
 
 namespace spire {
 namespace {
