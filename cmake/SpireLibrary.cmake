@@ -39,6 +39,9 @@ function(spire_libraries)
   if(NOT SPIRE_SANITIZE)  # a sanitizer's own symbols are in the program
     target_link_options(spire PRIVATE -Wl,--no-undefined)
   endif()
+  get_property(folders GLOBAL PROPERTY SPIRE_OPENED_FOLDERS)
+  set_property(TARGET spire APPEND PROPERTY BUILD_RPATH ${folders})
+  set_property(TARGET spire APPEND PROPERTY INSTALL_RPATH ${folders})
   set_target_properties(spire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${SPIRE_SOVERSION} LINKER_LANGUAGE CXX)
 
   add_library(spire_static STATIC ${objects})

@@ -5,18 +5,20 @@
 #include <optional>
 #include <span>
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <omp.h>
 
 #include "engine/base/fail.h"
-
+#include "engine/base/opened_library.h"
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/onednn_library.h"
 #include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/weight_packing.h"
 #include "kernels/kernel.h"
+
+// Weak: null where the linker binds oneDNN (spire_opens() in kernels/CMakeLists.txt).
+extern "C" __attribute__((weak, visibility("hidden"))) const spire::OpenedLibrary*
+spire_library_dnnl();
 
 namespace spire {
 
@@ -67,9 +69,9 @@ struct OpenMp {
   void (*set_threads)(int) = omp_set_num_threads;
 
   OpenMp() {
-    void* library = isolated_library ? isolated_library() : nullptr;
-    void* max = library ? ::dlsym(library, "omp_get_max_threads") : nullptr;
-    void* set = library ? ::dlsym(library, "omp_set_num_threads") : nullptr;
+    const OpenedLibrary* library = spire_library_dnnl ? spire_library_dnnl() : nullptr;
+    if (!library || !library->isolated()) return;
+    void *max = library->find("omp_get_max_threads"), *set = library->find("omp_set_num_threads");
     if (!max || !set) return;
     max_threads = reinterpret_cast<int (*)()>(max);
     set_threads = reinterpret_cast<void (*)(int)>(set);

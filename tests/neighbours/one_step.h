@@ -6,7 +6,8 @@
 
 #include <spire/spire.h>
 
-inline int train_one_step() {
+// A trainer that has done a step.
+inline spire::Trainer trainer_of_one_step() {
   spire::RunConfig config;
   config.model = {.name = "mlp", .hidden = {16}};
   config.devices = {"cpu"};
@@ -17,6 +18,15 @@ inline int train_one_step() {
   std::vector<float> features(32, 0.5f), values(8, 1);
   spire::Trainer trainer(config, spec);
   double loss = trainer.step({{features.data(), values.data()}, 8}).loss;
+  if (!std::isfinite(loss)) throw spire::Error(spire::Category::diverged, "no loss");
   std::printf("loss %g\n", loss);
-  return std::isfinite(loss) ? 0 : 1;
+  return trainer;
+}
+
+inline int train_one_step() try {
+  trainer_of_one_step();
+  return 0;
+} catch (const spire::Error& error) {
+  std::printf("%s\n", error.what());
+  return 1;
 }

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "engine/base/fail.h"
-
 #include "engine/base/system.h"
 #include "engine/base/thread.h"
 #include "engine/observe/page/page.h"
@@ -142,6 +141,7 @@ HttpServer::~HttpServer() {
 
 // The library closes the descriptor that it is given; if it does not start, in some cases only.
 void HttpServer::start_daemon(std::string_view key) {
+  MHD_get_version();  // throws where the library cannot be opened
   int listening = fcntl(listener_.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (listening >= 0)  // without one the library would listen on all interfaces
     daemon_.reset(MHD_start_daemon(

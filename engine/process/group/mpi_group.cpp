@@ -5,8 +5,19 @@
 #include <mpi.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/opened_library.h"
 #include "engine/base/thread.h"
 #include "engine/process/group/process_group.h"
+
+extern "C" __attribute__((visibility("hidden"))) const spire::OpenedLibrary*
+spire_library_mpi();  // where it is opened: SpireOpens.cmake
+
+// Open MPI's constants are addresses of variables of the library.
+#if defined(OMPI_PREDEFINED_GLOBAL) && defined(SPIRE_OPENS_mpi)
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) \
+  static_cast<type>(spire_library_mpi()->variable(#global))
+#endif
 
 namespace spire {
 namespace {

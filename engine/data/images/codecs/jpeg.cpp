@@ -13,7 +13,6 @@
 // clang-format on
 
 #include "engine/base/fail.h"
-
 #include "engine/data/images/image_formats.h"
 
 namespace spire {
@@ -48,7 +47,9 @@ void on_message(j_common_ptr info, int level) {
 // Owns libjpeg's memory, so that it is freed even where the constructor of Jpeg throws.
 struct Decompressor : jpeg_decompress_struct {
   Decompressor() : jpeg_decompress_struct{} {}
-  ~Decompressor() { jpeg_destroy_decompress(this); }
+  ~Decompressor() {
+    if (mem) jpeg_destroy_decompress(this);  // it was created
+  }
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
 };
