@@ -56,7 +56,7 @@ function(_spire_public_header_units)
   target_include_directories(lint_headers_api PRIVATE ${api})
   target_compile_features(lint_headers_api PRIVATE cxx_std_20)
   target_compile_options(lint_headers_api PRIVATE -O0)
-  target_link_libraries(lint_headers_api PRIVATE spire_flags)
+  target_link_libraries(lint_headers_api PRIVATE spire_flags Eigen3::Eigen)  # spire/eigen.h
   add_dependencies(lint_headers lint_headers_api)
 endfunction()
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "engine/base/fail.h"
-
 #include "engine/base/system.h"
 
 namespace spire {
@@ -22,9 +21,27 @@ constexpr size_t name_length = 15;  // pthread_setname_np refuses longer names
 
 // Runs on the new thread itself: the handle of a thread that has ended must not be used.
 void settle(const ThreadPlace& place) {
-  pthread_setname_np(pthread_self(), place.name.substr(0, name_length).c_str());
+  pthread_setname_np(pthread_self(), system_thread_name(place.name).c_str());
   keep_to_cores(place.cores);
 }
+
+// While it lives, the calling thread blocks signals; threads that it starts block them for good.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+      sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 // How many masks of CPU_SETSIZE bits hold the bits of so many cores.
 size_t mask_parts(int bits) {
@@ -39,10 +56,15 @@ void wait_until_gone(pid_t thread) {
 
 }  // namespace
 
+std::string system_thread_name(const std::string& name) {
+  return ("spire " + name).substr(0, name_length);
+}
+
 std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
   // Shared: the thread may still be inside count_down() when this function has returned.
   auto settled = std::make_shared<std::latch>(1);
   std::jthread thread;
+  SignalsBlocked inherited;
   try {
     thread = std::jthread([settled, place, body = std::move(body)] {
       settle(place);

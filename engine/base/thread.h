@@ -12,13 +12,16 @@
 namespace spire {
 
 struct ThreadPlace {
-  std::string name;        // "reader 2"; the system keeps the first 15 characters
+  std::string name;        // "reader 2"; the system shows system_thread_name()
   std::vector<int> cores;  // logical CPU numbers; empty: those of the starting thread
 };
 
+std::string system_thread_name(const std::string& name);  // "spire reader 2"; 15 characters
+
 // Starts a thread that runs `body`. On return it has its name and runs on its cores, or on those of
-// the caller if the system refuses them; its OpenMP teams inherit both. Throws Error(device) with
-// the limits that may be the reason.
+// the caller if the system refuses them; its OpenMP teams inherit both. All signals but those of
+// faults and of profilers are blocked on it: they are the program's own threads' affair. Throws
+// Error(device) with the limits that may be the reason.
 std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 
 // Checks that `count` more threads can exist at once by starting and ending them. Throws what

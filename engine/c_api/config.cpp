@@ -1,5 +1,6 @@
 // Configs, cancelling, this machine's devices, and what C's structs describe: dtypes, shapes,
 // arrays.
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,26 @@ std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::str
     result.push_back({from.column, from.data, dtype_of_c(from.dtype), shape, strides});
   }
   return result;
+}
+
+Samples samples_of(const spire_array* arrays, size_t count, std::string_view function) {
+  Samples samples;
+  for (const Array& array : arrays_of_c(arrays, count, function, "arrays"))
+    samples.columns.emplace_back(array);
+  if (count > 0 && arrays[0].rank > 0) samples.count = arrays[0].shape[0];
+  return samples;
+}
+
+size_t check_room(size_t room, int64_t numbers, int64_t rows, std::string_view function) {
+  if (rows < 0) fail(Category::config, "{}: count is {}", function, rows);
+  if (rows >
+      std::numeric_limits<ptrdiff_t>::max() / static_cast<ptrdiff_t>(sizeof(float)) / numbers)
+    fail(Category::config, "{}: no memory holds the outputs of {} rows", function, rows);
+  auto needed = static_cast<size_t>(numbers * rows);
+  if (room < needed)
+    fail(Category::config, "{}: room is {}; {} numbers are needed for each of {} rows", function,
+         room, numbers, rows);
+  return needed;
 }
 
 namespace {

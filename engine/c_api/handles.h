@@ -12,6 +12,7 @@
 #include <spire/dataset.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
+#include <spire/trainer.h>
 
 struct spire_config {
   spire::ResolvedConfig resolved;
@@ -24,6 +25,20 @@ struct spire_cancel {
 
 struct spire_run {
   spire::RunResult result;
+};
+
+struct spire_trainer {
+  explicit spire_trainer(spire::Trainer made)
+      : trainer(std::move(made)),
+        columns(trainer.data().columns.size()),
+        weights(trainer.weights()) {
+    for (const spire::TrainerMemory& memory : trainer.memory()) devices.push_back(memory.device);
+  }
+
+  spire::Trainer trainer;
+  size_t columns;
+  std::vector<spire::WeightInfo> weights;
+  std::vector<std::string> devices;  // of this process
 };
 
 namespace spire {
@@ -69,5 +84,10 @@ Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);
 std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
                                const std::string& place);
 DataSource data_of_c(const spire_data& data);
+// Arrays that tell their shapes and dtypes, each with a row per sample.
+Samples samples_of(const spire_array* arrays, size_t count, std::string_view function);
+
+// Returns numbers * rows. Throws Error(config) if `room` numbers are fewer.
+size_t check_room(size_t room, int64_t numbers, int64_t rows, std::string_view function);
 
 }  // namespace spire

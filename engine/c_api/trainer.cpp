@@ -1,25 +1,15 @@
 // A model that is trained step by step.
 #include <algorithm>
-#include <limits>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include <spire/trainer.h>
 
-#include "engine/base/fail.h"
 #include "engine/c_api/handles.h"
 
-struct spire_trainer {
-  explicit spire_trainer(spire::Trainer made)
-      : trainer(std::move(made)),
-        columns(trainer.data().columns.size()),
-        weights(trainer.weights()) {
-    for (const spire::TrainerMemory& memory : trainer.memory()) devices.push_back(memory.device);
-  }
-
-  spire::Trainer trainer;
-  size_t columns;
-  std::vector<spire::WeightInfo> weights;
-  std::vector<std::string> devices;  // of this process
+struct spire_bytes {
+  std::vector<std::byte> bytes;
 };
 
 namespace spire {
@@ -39,21 +29,12 @@ SampleSpec spec_of(const spire_sample_spec& from) {
   return spec;
 }
 
-Samples samples_of(const spire_trainer& trainer, const void* const* columns, int64_t count,
+Samples samples_at(const spire_trainer& trainer, const void* const* columns, int64_t count,
                    std::string_view function) {
   refuse_null(columns, function, "columns");
   for (size_t i = 0; i < trainer.columns; ++i)
     refuse_null(columns[i], function, fmt::format("columns[{}]", i));
   return {std::vector<ColumnRows>(columns, columns + trainer.columns), count};
-}
-
-// Samples that tell their shapes and dtypes.
-Samples samples_of(const spire_array* arrays, size_t count, std::string_view function) {
-  Samples samples;
-  for (const Array& array : arrays_of_c(arrays, count, function, "arrays"))
-    samples.columns.emplace_back(array);
-  if (count > 0 && arrays[0].rank > 0) samples.count = arrays[0].shape[0];
-  return samples;
 }
 
 spire_step step_of(const StepResult& result) {
@@ -83,10 +64,12 @@ FitOptions fit_options_of(const spire_fit_options& from) {
   return options;
 }
 
+std::optional<double> rate_of(const double* lr) {
+  return lr ? std::optional<double>(*lr) : std::nullopt;
+}
+
 void take_step(spire_trainer& trainer, const Samples& samples, const double* lr, spire_step* to) {
-  std::optional<double> rate;
-  if (lr) rate = *lr;
-  StepResult result = trainer.trainer.step(samples, rate);
+  StepResult result = trainer.trainer.step(samples, rate_of(lr));
   if (to) *to = step_of(result);
 }
 
@@ -98,13 +81,7 @@ void evaluate_samples(spire_trainer& trainer, const Samples& samples, spire_eval
 void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, float* outputs,
              size_t room, std::string_view function) {
   refuse_null(outputs, function, "outputs");
-  if (count < 0) fail(Category::config, "{}: count is {}", function, count);
-  int64_t each = trainer.trainer.output_shape().elements();
-  if (count > std::numeric_limits<ptrdiff_t>::max() / static_cast<ptrdiff_t>(sizeof(float)) / each)
-    fail(Category::config, "{}: no memory holds the outputs of {} rows", function, count);
-  if (room / static_cast<size_t>(each) < static_cast<size_t>(count))
-    fail(Category::config, "{}: room is {}; {} numbers are needed for each of {} rows", function,
-         room, each, count);
+  check_room(room, trainer.trainer.output_shape().elements(), count, function);
   std::ranges::copy(trainer.trainer.predict(rows, count), outputs);
 }
 
@@ -115,7 +92,8 @@ spire_status spire_trainer_create(const spire_config* config, const spire_sample
                                   spire_trainer** trainer) {
   return spire::call(__func__, {GIVEN(config), GIVEN(spec), GIVEN(trainer)}, [&] {
     spire::TrainerOptions options;
-    options.train_samples = spec->train_samples;
+    options.any_batch = spec->train_samples == SPIRE_ANY_BATCH;
+    options.train_samples = options.any_batch ? 0 : spec->train_samples;
     options.test_samples = spec->test_samples;
     *trainer =
         new spire_trainer(spire::Trainer(config->resolved.config, spire::spec_of(*spec), options));
@@ -181,7 +159,7 @@ spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
 spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
                                 const double* lr, spire_step* step) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::take_step(*trainer, spire::samples_of(*trainer, columns, count, "spire_trainer_step"),
+    spire::take_step(*trainer, spire::samples_at(*trainer, columns, count, "spire_trainer_step"),
                      lr, step);
   });
 }
@@ -190,7 +168,7 @@ spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* c
                                     int64_t count, spire_evaluation* evaluation) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
     spire::evaluate_samples(*trainer,
-                            spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"),
+                            spire::samples_at(*trainer, columns, count, "spire_trainer_evaluate"),
                             evaluation);
   });
 }
@@ -209,6 +187,35 @@ spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_a
     spire::evaluate_samples(
         *trainer, spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"), evaluation);
   });
+}
+
+spire_status spire_trainer_compute_gradients(spire_trainer* trainer, const spire_array* arrays,
+                                             size_t count, spire_step* step) {
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
+    spire::StepResult result = trainer->trainer.compute_gradients(
+        spire::samples_of(arrays, count, "spire_trainer_compute_gradients"));
+    if (step) *step = spire::step_of(result);
+  });
+}
+
+spire_status spire_trainer_gradient(spire_trainer* trainer, const char* name, float** values,
+                                    size_t* elements) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(name), GIVEN(values)}, [&] {
+    std::span<float> gradient = trainer->trainer.gradient(name);
+    *values = gradient.data();
+    if (elements) *elements = gradient.size();
+  });
+}
+
+spire_status spire_trainer_update(spire_trainer* trainer, const double* lr, spire_step* step) {
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
+    spire::StepResult result = trainer->trainer.update(spire::rate_of(lr));
+    if (step) *step = spire::step_of(result);
+  });
+}
+
+spire_status spire_trainer_reject(spire_trainer* trainer) {
+  return spire::call(__func__, {GIVEN(trainer)}, [&] { trainer->trainer.reject(); });
 }
 
 spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers) {
@@ -276,4 +283,27 @@ spire_status spire_trainer_save(spire_trainer* trainer, const char* file) {
 
 spire_status spire_trainer_load(spire_trainer* trainer, const char* file) {
   return spire::call(__func__, {GIVEN(trainer), GIVEN(file)}, [&] { trainer->trainer.load(file); });
+}
+
+spire_status spire_trainer_save_bytes(spire_trainer* trainer, spire_bytes** bytes) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(bytes)},
+                     [&] { *bytes = new spire_bytes{trainer->trainer.save()}; });
+}
+
+spire_status spire_trainer_load_bytes(spire_trainer* trainer, const void* data, size_t size) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(data)}, [&] {
+    trainer->trainer.load({static_cast<const std::byte*>(data), size});
+  });
+}
+
+const void* spire_bytes_data(const spire_bytes* bytes) {
+  return bytes ? bytes->bytes.data() : nullptr;
+}
+
+size_t spire_bytes_size(const spire_bytes* bytes) {
+  return bytes ? bytes->bytes.size() : 0;
+}
+
+void spire_bytes_destroy(spire_bytes* bytes) {
+  delete bytes;
 }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/base/fail.h"
-
 #include "engine/base/thread.h"
 #include "engine/base/write_file.h"
 
@@ -48,7 +47,7 @@ CheckpointWriter::CheckpointWriter(Save save, RetryDelays retry_delays,
                                    const std::vector<int>& cores)
     : save_(std::move(save)),
       retry_delays_(std::move(retry_delays)),
-      thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
+      thread_(start_thread({"writer", cores}, [this] { run(); })) {}
 
 // stopping_ ends a wait between attempts; the thread then makes the last one, and is joined.
 CheckpointWriter::~CheckpointWriter() {

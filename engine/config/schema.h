@@ -46,7 +46,7 @@ class EnumSlot {
 using Slot =
     std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, EnumSlot,
                  std::optional<int64_t>*, std::vector<int64_t>*, std::vector<double>*,
-                 std::vector<std::string>*, std::vector<LrFactor>*, std::vector<LayerConfig>*>;
+                 std::vector<std::string>*, std::vector<WeightFactor>*, std::vector<LayerConfig>*>;
 
 // Bounds of a number, or of each number in a list. An open bound itself is not allowed.
 struct Range {

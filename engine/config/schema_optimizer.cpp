@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "engine/base/fail.h"
-
 #include "engine/config/schema_parts.h"
 
 namespace spire::schema_parts {
@@ -31,7 +30,8 @@ std::vector<Field> rule_fields() {
        .range = at_least(0)},
       {KEY(optimizer.lr_factors,
            "factors of the learning rate by patterns of parameters' names, such as {\"stem.*\": "
-           "0.1}; the first pattern that matches counts, other parameters have 1")},
+           "0.1}; the first pattern that matches counts, other parameters have 1"),
+       .range = at_least(1e-6, 1e6)},
       {KEY(optimizer.momentum, "factor of the previous steps in the momentum"),
        .range = fraction_range, .used_by = with_momentum},
       {KEY(optimizer.nesterov, "Nesterov momentum"), .used_by = {"optimizer.name", {"sgd"}}},
@@ -41,6 +41,10 @@ std::vector<Field> rule_fields() {
       {KEY(optimizer.decay,
            "which weights decay: all, or only matrices, not biases or the gamma and beta of "
            "normalization")},
+      {KEY(optimizer.decay_factors,
+           "factors of weight_decay by patterns of parameters' names, as lr_factors has them, such "
+           "as {\"embed.*\": 0}; besides `decay`"),
+       .range = at_least(0, 1e6)},
       {KEY(optimizer.beta1, "decay of the running mean of the gradients"), .range = fraction_range,
        .used_by = with_moments},
       {KEY(optimizer.beta2, "decay of the running mean of the squared gradients"),

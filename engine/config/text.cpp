@@ -67,7 +67,7 @@ std::string yaml(const std::vector<std::string>& words) {
   return words.size() == 1 ? entries.front() : fmt::format("[{}]", fmt::join(entries, ", "));
 }
 
-std::string yaml(const std::vector<LrFactor>& factors) {
+std::string yaml(const std::vector<WeightFactor>& factors) {
   std::vector<std::string> entries;
   for (const auto& [pattern, factor] : factors)
     entries.push_back(fmt::format("{}: {}", yaml_word(pattern), yaml(factor)));

@@ -134,15 +134,15 @@ std::vector<std::string> read(const YAML::Node& given, const std::vector<std::st
   return {read(node, std::string())};
 }
 
-std::vector<LrFactor> read(const YAML::Node& node, const std::vector<LrFactor>&) {
+std::vector<WeightFactor> read(const YAML::Node& node, const std::vector<WeightFactor>&) {
   constexpr std::string_view expected = "a map of patterns and factors, such as {\"stem.*\": 0.1}";
   if (node.IsNull()) fail_missing(expected);
   if (!node.IsMap()) fail(Category::config, "expected {}, got {}", expected, describe(node));
   check_length(node);
-  std::vector<LrFactor> factors;
+  std::vector<WeightFactor> factors;
   for (const auto& entry : node) {
-    LrFactor factor{read(entry.first, std::string()), read(entry.second, double{})};
-    if (std::ranges::count(factors, factor.pattern, &LrFactor::pattern) > 0)
+    WeightFactor factor{read(entry.first, std::string()), read(entry.second, double{})};
+    if (std::ranges::count(factors, factor.pattern, &WeightFactor::pattern) > 0)
       fail(Category::config, "'{}' is given twice; remove one of them", excerpt(factor.pattern));
     factors.push_back(std::move(factor));
   }
@@ -244,12 +244,10 @@ void check(const Field& field, double value) {
 void check(const Field& field, const std::optional<int64_t>& value) {
   if (value) check_range(field, *value);
 }
-// A factor is applied in fp32, where it must be neither 0 nor infinite.
-void check(const Field&, const LrFactor& entry) {
-  constexpr Range allowed = {.low = 1e-6, .high = 1e6};
-  if (allowed.contains(entry.factor)) return;
+void check(const Field& field, const WeightFactor& entry) {
+  if (field.range.contains(entry.factor)) return;
   fail(Category::config, "the factor of '{}' is {}; it must be {}{}", excerpt(entry.pattern),
-       entry.factor, allowed.text(),
+       entry.factor, field.range.text(),
        entry.factor == 0 ? " (freeze keeps parameters as they are)" : "");
 }
 template <typename T>

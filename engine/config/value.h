@@ -33,7 +33,7 @@ std::vector<double> read(const YAML::Node& node, const std::vector<double>&);
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&);
 
 // Reads a map of patterns and factors, in its order.
-std::vector<LrFactor> read(const YAML::Node& node, const std::vector<LrFactor>&);
+std::vector<WeightFactor> read(const YAML::Node& node, const std::vector<WeightFactor>&);
 
 // Returns the words between the commas of a text as a list; a null node if a word is empty, or if
 // the text has brackets or quotes, which YAML has to read.

@@ -96,7 +96,7 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   options.shuffle = false;  // as test data; train_loader() changes what differs
   options.seed = config.seed;
   options.device = placement.lanes[0].device;
-  options.thread_name = "test reader";
+  options.thread_name = "tester";
   options.cores = placement.helper_cores;
   return options;
 }

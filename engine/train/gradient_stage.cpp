@@ -228,7 +228,7 @@ void GradientStage::interrupt() {
     if (member.exchange) member.exchange->abort_waits();
 }
 
-const float* GradientStage::sums(const LocalMember& member) const {
+float* GradientStage::sums(const LocalMember& member) const {
   return members_[static_cast<size_t>(member.position)].sums->sums();
 }
 

@@ -74,7 +74,7 @@ class GradientStage {
   // Sums of gradients (a flat buffer; the strategy decides which part the member receives), and the
   // sum of squares of each of its chunks, in memory that the member's devices can access. sums()
   // REQUIRES: sums_first(), as else they are not stored.
-  const float* sums(const LocalMember& member) const;
+  float* sums(const LocalMember& member) const;
   std::span<double> squares(const LocalMember& member) const;
   size_t chunks() const;  // number of chunks of TreeSum::chunk floats
 

@@ -1,12 +1,13 @@
 #include "engine/train/state_transfer.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/base/fail.h"
-
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/observe/formatting.h"
 #include "engine/train/state_tensors.h"
+#include "engine/update/lane_arithmetic.h"
 
 namespace spire {
 namespace {
@@ -26,9 +27,10 @@ std::vector<std::vector<FloatRange>> shards_of_ranks(const Placement& placement,
 
 }  // namespace
 
-StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
-                             const Ownership& who)
+StateTransfer::StateTransfer(DeviceSet& devices, GradientStage& gradients, UpdateStage& update,
+                             const ParameterLayout& layout, const Ownership& who)
     : devices_(devices),
+      gradients_(gradients),
       update_(update),
       layout_(layout),
       who_(who),
@@ -145,14 +147,17 @@ void StateTransfer::restore(const SavedTensors* tensors) {
   update_.write_weights(values);
 }
 
-// The host's copy is edited, then written back to all replicas.
+// A copy is edited, which becomes the weights of all replicas if nothing failed.
 void StateTransfer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
   float* values = devices_.read_weights();
-  if (devices_.placement().rank == 0)
+  if (devices_.placement().rank == 0) {
+    std::vector<float> edited(values, values + layout_.total_floats());
     for (const ParameterEntry& entry : layout_.entries())
       if (!entry.teacher)
-        fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
+        fill(entry, {edited.data() + entry.offset, static_cast<size_t>(entry.elements())});
+    std::ranges::copy(edited, values);
+  }
   devices_.status().wait(0, [&] { shards_.broadcast(values, devices_.host_stream()); });
   update_.write_weights(values);
 }
@@ -176,6 +181,69 @@ void StateTransfer::restore_slot(size_t slot, const std::string& name,
     devices_.status().wait(0, [&] { shards_.broadcast(flat, devices_.host_stream(), 0, window); });
     update_.copy_state_in(slot, window, flat);
   });
+}
+
+void StateTransfer::prepare_gradients() {
+  if (host_gradients_) return;
+  host_gradients_ =
+      allocate_staging(devices_.device(devices_.host_device()).id,
+                       static_cast<size_t>(layout_.gradient_floats()) * sizeof(float));
+  squares_.resize(gradients_.chunks());
+}
+
+// The part of its member's sums that a device copies. Where all members have all sums, one copies
+// them out (the host's device), and the front device of each takes them back.
+std::vector<FloatRange> StateTransfer::gradients_of(int device) const {
+  if (!who_.updates_every_replica()) return who_.updated_by({device, device + 1, who_.devices});
+  if (!devices_.is_front(device)) return {};
+  return {{0, layout_.gradient_floats()}};
+}
+
+void StateTransfer::copy_gradients_out(int lane) {
+  LanePosition at = devices_.lane_position(lane);
+  if (at.part > 0) return;
+  if (who_.updates_every_replica() &&
+      &devices_.member_of(at.device) != &devices_.member_of(devices_.host_device()))
+    return;
+  const float* sums = gradients_.sums(devices_.member_of(at.device));
+  for (FloatRange range : gradients_of(at.device))
+    devices_.stream(lane).copy(host_gradients().data() + range.begin, sums + range.begin,
+                               static_cast<size_t>(range.size()) * sizeof(float));
+}
+
+// The parameter device is rank 0's; where every replica is updated, each rank has all sums.
+void StateTransfer::gather_gradients() {
+  if (devices_.ranks() == 1 || who_.updates_every_replica()) return;
+  float* flat = host_gradients().data();
+  FloatRange window = {0, layout_.gradient_floats()};
+  devices_.status().wait(0, [&] {
+    if (who_.shards_state()) return shards_.all_gather(flat, devices_.host_stream(), window);
+    shards_.broadcast(flat, devices_.host_stream(), 0, window);
+  });
+}
+
+void StateTransfer::send_gradients(bool overflowed) {
+  float* flat = host_gradients().data();
+  FloatRange window = {0, layout_.gradient_floats()};
+  devices_.status().wait(0, [&] { shards_.broadcast(flat, devices_.host_stream(), 0, window); });
+  for_chunks({0, layout_.trained_floats()}, [&](FloatRange chunk) {
+    squares_[static_cast<size_t>(chunk.begin / TreeSum::chunk)] =
+        sum_of_squares(flat + chunk.begin, chunk.size());
+  });
+  if (overflowed) squares_.front() = std::numeric_limits<double>::infinity();
+}
+
+void StateTransfer::copy_gradients_in(int lane) {
+  LanePosition at = devices_.lane_position(lane);
+  if (at.part > 0) return;
+  LocalMember& member = devices_.member_of(at.device);
+  Stream& stream = devices_.stream(lane);
+  for (FloatRange range : gradients_of(at.device))
+    stream.copy(gradients_.sums(member) + range.begin, host_gradients().data() + range.begin,
+                static_cast<size_t>(range.size()) * sizeof(float));
+  if (lane == member.lane)
+    stream.copy(gradients_.squares(member).data(), squares_.data(),
+                squares_.size() * sizeof(double));
 }
 
 }  // namespace spire

@@ -1,4 +1,5 @@
-// Moves weights, running statistics and optimizer state between all devices and checkpoints.
+// Moves weights, running statistics and optimizer state between all devices and checkpoints, and
+// gradients between the devices and the host.
 #pragma once
 #include <functional>
 #include <memory>
@@ -22,8 +23,8 @@ enum class SnapshotChoice : uint8_t { never, fitting, always };
 class StateTransfer {
  public:
   // All arguments outlive this.
-  StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
-                const Ownership& who);
+  StateTransfer(DeviceSet& devices, GradientStage& gradients, UpdateStage& update,
+                const ParameterLayout& layout, const Ownership& who);
 
   // Decides whether there is a snapshot, and adds it to its pool's plan (on GPUs it lies in host
   // memory without a pool). REQUIRES: all other allocations are in the pools' plans
@@ -50,6 +51,19 @@ class StateTransfer {
   // `values`, on all ranks; collective.
   void write_weight(FloatRange range, std::span<const float> values);
 
+  // The averaged gradients and the running statistics of a step whose sums are made, as the layout
+  // has them, in host memory that is allocated when they are first fetched. Lanes copy what their
+  // devices own; behind them the leading thread completes the copy from other ranks. To write it
+  // back, it first sends rank 0's copy to all and squares it.
+  void prepare_gradients();
+  void copy_gradients_out(int lane);
+  void gather_gradients();               // collective
+  void send_gradients(bool overflowed);  // collective; overflowed: their squares are infinite
+  void copy_gradients_in(int lane);
+  std::span<float> host_gradients() {
+    return {host_gradients_->as<float>(), static_cast<size_t>(layout_.gradient_floats())};
+  }
+
   // Sets the state on all ranks; collective. tensors: rank 0's, else null. Throws as GroupReader.
   void restore(const SavedTensors* tensors);
 
@@ -66,9 +80,11 @@ class StateTransfer {
   std::unique_ptr<DeviceMemory> allocate_host(size_t bytes);
   void for_each_window(const std::function<void(FloatRange)>& body);
   void take_snapshot();
+  std::vector<FloatRange> gradients_of(int device) const;
   void restore_slot(size_t slot, const std::string& name, const SavedTensors* tensors);
 
   DeviceSet& devices_;
+  GradientStage& gradients_;
   UpdateStage& update_;
   const ParameterLayout& layout_;
   const Ownership& who_;
@@ -76,6 +92,8 @@ class StateTransfer {
   TowerTrainerTensors tensors_;
   bool keeps_snapshot_ = false;
   std::unique_ptr<DeviceMemory> snapshot_, piece_;  // host memory; snapshot: rank 0 only
+  std::unique_ptr<DeviceMemory> host_gradients_;
+  std::vector<double> squares_;  // of host_gradients_, one per chunk
 };
 
 }  // namespace spire

@@ -106,9 +106,8 @@ TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& option
       gradient_floats_(layout.gradient_floats()),
       trained_floats_(layout.trained_floats()) {
   compile(train_plans_, batch_size(), true, build, layout);
-  for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, batch_size(), false, build, layout);
-  compile_ragged_evaluations(build, layout);
+  compile_ragged(build, layout);
   // In lockstep all towers of the lane are under way at a time, each with its own buffers.
   bool lockstep = !tower_sums().empty();
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(placement_.reduction,
@@ -119,15 +118,19 @@ TowerRunner::TowerRunner(DeviceSet& devices, int lane, const LaneOptions& option
   measure_inputs();
 }
 
-// They run once an evaluation: their engines are not worth the seconds of a measurement.
-void TowerRunner::compile_ragged_evaluations(const GraphBuilder& build,
-                                             const ParameterLayout& layout) {
-  auto compile_all = [&] {
-    for (int64_t samples : options_.ragged_eval)
-      compile(eval_plans_, samples, false, build, layout);
+// Those of evaluations run once an evaluation: their engines are not worth the seconds of a
+// measurement.
+void TowerRunner::compile_ragged(const GraphBuilder& build, const ParameterLayout& layout) {
+  auto compile_all = [&](Plans& plans, const std::vector<int64_t>& counts, bool measures) {
+    auto compile_them = [&] {
+      for (int64_t samples : counts)
+        compile(plans, samples, &plans == &train_plans_, build, layout);
+    };
+    Tuning* tuning = cuda_ ? cuda_->options().tuning : nullptr;
+    tuning && !measures ? tuning->without_measuring(compile_them) : compile_them();
   };
-  Tuning* tuning = cuda_ ? cuda_->options().tuning : nullptr;
-  tuning ? tuning->without_measuring(compile_all) : compile_all();
+  compile_all(train_plans_, options_.ragged_train, options_.measures_ragged);
+  compile_all(eval_plans_, options_.ragged_eval, false);
 }
 
 // Plans of fewer samples need less.

@@ -32,6 +32,7 @@ struct LaneOptions {           // of all lanes
   int steps_under_way = 1;     // steps that the host may enqueue before the first is done
   // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
+  bool measures_ragged = true;  // engines of ragged training batches, where others are measured
   // Offsets in the gradient buffer: a CUDA graph ends where all gradients before one are final.
   std::vector<int64_t> graph_ends;
 };
@@ -104,7 +105,7 @@ class TowerRunner {
 
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
-  void compile_ragged_evaluations(const GraphBuilder& build, const ParameterLayout& layout);
+  void compile_ragged(const GraphBuilder& build, const ParameterLayout& layout);
   void measure_inputs();
   static void run(const Tower& tower, PlanListener* listener = nullptr,
                   PlanObserver* observer = nullptr);

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "engine/base/fail.h"
-
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"
 #include "engine/train/replica.h"
@@ -78,23 +77,22 @@ StepJob TowerTrainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t
 
 void TowerTrainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop,
                               double waited) {
-  require(!averaged_, "a step before the end of an evaluation");
+  require(!averaged_ && open_.batches == 0, "a step before the end of another or an evaluation");
   require(under_way() <= max_ahead(), "{} steps are under way", under_way());
   StepMetrics& metrics = metrics_of(begun_);  // the step before may still use the other one
   StepJob job = make_job(batch, metrics, done);
   metrics.lr = lr;
   metrics.waited = waited;
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
-  job.update = {.lr = static_cast<float>(lr),
-                .number = done + 1 - rejected_steps_,
-                .skipped = loss_scale().skipped};
+  job.update = update_of(metrics);
   devices_->status().begin_step(done + 1);
   record_step(done + 1);
   gradients_->begin_step(batch);
   if (judge_) {
     on_lanes([&](int lane) { run_towers(lane, job); });
+    complete_towers(metrics);
     judge_step(metrics);
-    on_lanes([&](int lane) { run_update(lane, job); });
+    on_lanes([&](int lane) { run_update(lane, metrics, job.update); });
   } else {
     on_lanes([&](int lane) { run_step(lane, job); });
   }
@@ -106,7 +104,7 @@ void TowerTrainer::begin_step(const Batch& batch, int64_t done, double lr, bool 
 // weights, or a judge sees the step before its update).
 void TowerTrainer::run_step(int lane, const StepJob& job) {
   run_towers(lane, job);
-  run_update(lane, job);
+  run_update(lane, job.metrics, job.update);
 }
 
 // Forward and backward of the lane's towers. Their gradients are summed here, or in the update
@@ -118,14 +116,14 @@ void TowerTrainer::run_towers(int lane, const StepJob& given, const char* name) 
   gradients_->train(lane, job);
 }
 
-void TowerTrainer::run_update(int lane, const StepJob& job) {
+void TowerTrainer::run_update(int lane, StepMetrics& metrics, const ParameterUpdate::Step& update) {
   auto l = static_cast<size_t>(lane);
-  LaneClock& clock = job.metrics.clocks[l];
-  bool rejected = rejects(lane, job);
-  if (rejected && lane == 0 && !job.metrics.judged) job.metrics.rejected = true;
+  LaneClock& clock = metrics.clocks[l];
+  bool rejected = rejects(lane, metrics);
+  if (rejected && lane == 0 && !metrics.judged) metrics.rejected = true;
   // 1. The weights are updated where the strategy says; a CpuPass may also copy and pack them.
   clock.enter(&StepTimes::update);
-  if (!rejected) update_->update(lane, job.update);
+  if (!rejected) update_->update(lane, update);
   update_->adjust_loss_scale(lane);
   devices_->status().enter(lane, Phase::waiting);
   devices_->meet(lane);
@@ -134,8 +132,8 @@ void TowerTrainer::run_update(int lane, const StepJob& job) {
   if (!rejected) update_->publish(lane);
   clock.end();
   // 3. The host gets the gradient's squares.
-  copy_squares(lane, job.metrics);
-  devices_->stream(lane).record(*job.metrics.step_done[l]);
+  copy_squares(lane, metrics);
+  devices_->stream(lane).record(*metrics.step_done[l]);
   devices_->status().enter(lane, Phase::idle);
 }
 
@@ -147,8 +145,8 @@ void TowerTrainer::set_judge(StepJudge judge) {
 // Whether the step changes no weight: the same on all lanes and ranks. On a CPU that has all sums
 // by now, a gradient that is not finite does not reach the weights, so that the search for its
 // cause finds them as they were. (With fp16 the devices themselves skip such a step.)
-bool TowerTrainer::rejects(int lane, const StepJob& job) {
-  if (job.metrics.judged) return job.metrics.rejected;
+bool TowerTrainer::rejects(int lane, const StepMetrics& metrics) {
+  if (metrics.judged) return metrics.rejected;
   if (devices_->on_gpus() || !gradients_->sums_first()) return false;
   std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
   return !std::isfinite(std::accumulate(squares.begin(), squares.end(), 0.0));
@@ -161,8 +159,14 @@ void TowerTrainer::copy_squares(int lane, StepMetrics& metrics) {
     devices_->stream(lane).copy(metrics.squares.data(), squares.data(), squares.size_bytes());
 }
 
-// Between towers and update.
-void TowerTrainer::judge_step(StepMetrics& metrics) {
+ParameterUpdate::Step TowerTrainer::update_of(const StepMetrics& metrics) const {
+  return {.lr = static_cast<float>(metrics.lr),
+          .number = metrics.step - rejected_steps_,
+          .skipped = loss_scale().skipped};
+}
+
+// Waits until the host of each rank has the step's numbers and the squares of its gradients.
+void TowerTrainer::complete_towers(StepMetrics& metrics) {
   on_lanes([&](int lane) {
     copy_squares(lane, metrics);
     devices_->stream(lane).record(*metrics.step_done[static_cast<size_t>(lane)]);
@@ -170,11 +174,16 @@ void TowerTrainer::judge_step(StepMetrics& metrics) {
   });
   note_devices(metrics);
   share_metrics(metrics);
+}
+
+// Between towers and update.
+void TowerTrainer::judge_step(StepMetrics& metrics) {
   auto begin = std::chrono::steady_clock::now();
   StepOutcome result = result_of(metrics);
   metrics.judged = true;
   metrics.rejected = !judge_(result);
-  metrics.judging = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  metrics.judging +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void TowerTrainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
@@ -318,7 +327,7 @@ void TowerTrainer::end_evaluation() {
 
 void TowerTrainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop,
                             OutputObserver* outputs) {
-  require(under_way() == 0, "an evaluation while a step is under way");
+  require(under_way() == 0 && open_.batches == 0, "an evaluation while a step is under way");
   StepMetrics& metrics = metrics_[0];
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
   StepJob job{.batch = batch, .metrics = metrics, .outputs = outputs};

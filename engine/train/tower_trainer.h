@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,6 +43,7 @@ struct TowerTrainerOptions {
   int64_t exact_batch = 0;    // precision: exact: samples of a step over all towers; else 0
   int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped
   int64_t test_samples = 0, val_samples = 0;  // of the data of evaluations; 0: full batches
+  bool any_batch = false;                     // batches of any number of samples
   int64_t sample_rows = 0;                    // batch size of sampler(), on rank 0; 0: no sampler
   bool shows_outputs = false;  // evaluations may show the model's outputs to an observer
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
@@ -126,6 +128,19 @@ class TowerTrainer {
                   double waited = 0);
   StepOutcome finish_step();
   int max_ahead() const;  // 0 with a judge
+
+  // A step in parts, between which the host may change the gradients; collective. REQUIRE: a judge,
+  // and between the first and the last of a step no other method but const ones.
+  // compute_gradients() runs the towers of step `done` + 1. Called once more, it adds a batch: the
+  // gradients, statistics, loss and score are then means over the samples of all its batches.
+  // Later batches draw other random numbers. observer: may be null.
+  StepOutcome compute_gradients(const Batch& batch, int64_t done,
+                                TensorObserver* observer = nullptr);
+  // Averaged gradients, without fp16's loss scale, and behind trained_floats() the statistics.
+  // Rank 0's values are those of the update. Valid until the step ends.
+  std::span<float> gradients();
+  StepOutcome update(double lr);  // ends the step
+  void discard_gradients();       // ends it without a trace
 
   void set_judge(StepJudge judge);  // before the first step. REQUIRES: TowerTrainerOptions::judged
   // Later steps report its newest readings. monitor: of this process's devices, outlives the steps;
@@ -235,9 +250,15 @@ class TowerTrainer {
   StepOutcome result_of(StepMetrics& metrics) const;
   void run_step(int lane, const StepJob& job);
   void run_towers(int lane, const StepJob& job, const char* name = "step");
-  void run_update(int lane, const StepJob& job);
+  void run_update(int lane, StepMetrics& metrics, const ParameterUpdate::Step& update);
+  void complete_towers(StepMetrics& metrics);
   void judge_step(StepMetrics& metrics);
-  bool rejects(int lane, const StepJob& job);
+  ParameterUpdate::Step update_of(const StepMetrics& metrics) const;
+  void add_earlier_batches(StepMetrics& metrics);
+  void scale_gradients(double factor);
+  void write_gradients(StepMetrics& metrics);
+  void end_parts();
+  bool rejects(int lane, const StepMetrics& metrics);
   void copy_squares(int lane, StepMetrics& metrics);
   void await_step(int lane, const StepMetrics& metrics);
   void await_next(int lane);
@@ -279,7 +300,16 @@ class TowerTrainer {
   StepJudge judge_;
   const DeviceMonitor* monitor_ = nullptr;
   int64_t rejected_steps_ = 0;
-  StepContext context_;               // has the seed; each step fills in a copy
+  StepContext context_;       // has the seed; each step fills in a copy
+  struct OpenStep {           // between compute_gradients() and the end of the step
+    int64_t batches = 0;      // 0: there is none
+    bool on_host = false;     // gradients() has copied them
+    bool overflowed = false;  // fp16's, in some batch
+    std::chrono::steady_clock::time_point since;
+    std::vector<float> gradients;  // these and what follows: of the batches before the newest
+    std::vector<double> loss, score;
+    int64_t samples = 0;
+  } open_;
   int64_t begun_ = 0, finished_ = 0;  // numbers of steps
   bool averaged_ = false;             // whether averaged weights replace the weights
   std::atomic<bool> peers_aborted_{false};

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "engine/base/fail.h"
-
 #include "engine/graph/finetuning.h"
 #include "engine/graph/passes.h"
 #include "engine/train/memory/memory_limits.h"
@@ -16,10 +15,12 @@ namespace spire {
 namespace {
 
 // Returns the sample counts of towers, other than 0 and batch_size, in whole global batches and in
-// the datasets' last ones.
-std::vector<int64_t> ragged_samples(std::initializer_list<int64_t> datasets,
+// the datasets' last ones; or all that there are.
+std::vector<int64_t> ragged_samples(bool any, std::initializer_list<int64_t> datasets,
                                     const Placement& placement) {
   std::vector<int64_t> counts;
+  for (int64_t count = 1; any && count < placement.batch_size; ++count) counts.push_back(count);
+  if (any) return counts;
   auto add = [&](int64_t batch) {
     int64_t rest = batch % placement.batch_size;
     if (rest != 0) counts.push_back(rest);
@@ -106,8 +107,10 @@ LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& pl
     lane.graph_ends = {who.floats()};
   else
     for (FloatRange bucket : who.buckets) lane.graph_ends.push_back(bucket.end);
-  lane.ragged_train = ragged_samples({options.train_samples}, placement);
-  lane.ragged_eval = ragged_samples({options.test_samples, options.val_samples}, placement);
+  lane.measures_ragged = !options.any_batch;
+  lane.ragged_train = ragged_samples(options.any_batch, {options.train_samples}, placement);
+  lane.ragged_eval =
+      ragged_samples(options.any_batch, {options.test_samples, options.val_samples}, placement);
   return lane;
 }
 
@@ -192,7 +195,11 @@ void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   layout_ = make_layout(build, placement_.batch_size);
   require_possible_size(layout_);
   require_same_parameters(options, placement_.batch_size, layout_);
-  check_lr_factors(config_.optimizer, layout_);  // before plans are compiled, which takes long
+  check_factors(config_.optimizer, layout_);  // before plans are compiled, which takes long
+  if (config_.optimizer.own && placement_.lanes[0].device.kind == DeviceKind::cuda &&
+      !placement_.updates_on_host)
+    fail(Category::config,
+         "the program's optimizer updates weights on CPUs; with GPUs set parameter_device: cpu");
   who_ = ownership_of(placement_, config_.bucket, layout_);
   // The message of a shortage. Blocks are known when the plans are, after the devices.
   MemoryRemedies remedies;
@@ -232,7 +239,7 @@ void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
   }
   if (placement_.rank == 0) share_choices();
   update_ = std::make_unique<UpdateStage>(config_, *devices_, layout_, who_);
-  state_ = std::make_unique<StateTransfer>(*devices_, *update_, layout_, who_);
+  state_ = std::make_unique<StateTransfer>(*devices_, *gradients_, *update_, layout_, who_);
 }
 
 void TowerTrainer::plan_memory() {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <numeric>
 
+#include <spire/optimizer.h>
+
 #include "engine/base/fail.h"
 
 namespace spire {
@@ -47,7 +49,7 @@ CpuUpdate::ChunkStep CpuUpdate::chunk_step(const Step& order) const {
     squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
   int64_t number = order.for_optimizer(0);
   return {formula_of(options_.config->optimizer, order.lr, number),
-          average_formula(options_.config->ema, number), scale.factor(squares)};
+          average_formula(options_.config->ema, number), scale.factor(squares), order.lr, number};
 }
 
 // Pieces end where chunks do, so each is inside this chunk or outside.
@@ -69,7 +71,10 @@ void CpuUpdate::update(FloatRange chunk, const float* sums, ChunkStep& step) {
     UpdateSlice slice = slice_of(piece, sums + (piece.begin - chunk.begin), slots);
     SliceFactors at = factors_of(piece, step);
     at.trust = trust_of(piece, step);
-    update_slice(step.formula, at, slice);
+    if (options_.config->optimizer.own)
+      update_own(piece, slice, step);
+    else
+      update_slice(step.formula, at, slice);
     // The average, if there is one, is the last slot; the optimizer does not look at it.
     if (options_.config->ema.decay > 0)
       update_average(step.average, slice.count, slice.weights, slice.slots.back());
@@ -110,6 +115,20 @@ UpdateSlice CpuUpdate::slice_of(const UpdatePiece& piece, const float* sums, Slo
           .gradients = sums,
           .weights = options_.weights + piece.begin,
           .slots = {slots.data(), slots_.size()}};
+}
+
+void CpuUpdate::update_own(const UpdatePiece& piece, const UpdateSlice& slice,
+                           const ChunkStep& step) const {
+  const OptimizerConfig& config = options_.config->optimizer;
+  size_t state = slots_.size() - (options_.config->ema.decay > 0 ? 1 : 0);
+  config.own->update({.count = slice.count,
+                      .gradients = slice.gradients,
+                      .gradient_factor = step.gradient_factor,
+                      .weights = slice.weights,
+                      .state = slice.slots.first(state),
+                      .lr = step.lr * piece.lr,
+                      .weight_decay = static_cast<float>(config.weight_decay) * piece.decay,
+                      .step = step.number});
 }
 
 SliceFactors CpuUpdate::factors_of(const UpdatePiece& piece, const ChunkStep& step) {

@@ -22,6 +22,8 @@ class CpuUpdate : public ParameterUpdate {
     OptimizerFormula formula;
     EmaFormula average;
     float gradient_factor;  // GradientScale::factor(): negative for a step that is skipped
+    float lr;
+    int64_t number;  // of the optimizer's step
     // The last span and its trust ratio, since neighbouring pieces are often of one span.
     size_t span = std::numeric_limits<size_t>::max();
     float trust = 1.0f;
@@ -41,13 +43,14 @@ class CpuUpdate : public ParameterUpdate {
   size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }
 
  private:
-  static constexpr size_t max_slots = 3;  // two of an optimizer, and the average
+  static constexpr size_t max_slots = max_own_slots + 1;  // and the average
   using Slots = std::array<float*, max_slots>;
 
   // sums: from the piece's first float on. slots: memory for the result's pointers.
   UpdateSlice slice_of(const UpdatePiece& piece, const float* sums, Slots& slots) const;
   static SliceFactors factors_of(const UpdatePiece& piece, const ChunkStep& step);
   float trust_of(const UpdatePiece& piece, ChunkStep& step) const;
+  void update_own(const UpdatePiece& piece, const UpdateSlice& slice, const ChunkStep& step) const;
 
   Options options_;
   UpdatePieces pieces_;  // in order of the flat buffer

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 
+#include <spire/optimizer.h>
+
 #include "engine/base/fail.h"
 
 namespace spire {
+
+Optimizer::~Optimizer() = default;
+
 namespace {
 
 // Loops of the CPU. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
@@ -105,6 +110,24 @@ OptimizerFormula formula_of(const OptimizerConfig& config, float lr, int64_t ste
 }
 
 std::vector<std::string> slot_names(const OptimizerConfig& config) {
+  if (config.own) {
+    std::vector<std::string> names = config.own->state();
+    if (names.size() > max_own_slots)
+      fail(Category::config,
+           "the program's optimizer keeps {} numbers for each weight; {} are the "
+           "most",
+           names.size(), max_own_slots);
+    for (const std::string& name : names) {
+      if (name.empty() || name.find('/') != std::string::npos ||
+          std::ranges::count(names, name) > 1)
+        fail(Category::config,
+             "the program's optimizer: '{}' is no name for what it keeps, or is "
+             "given twice",
+             name);
+    }
+    for (std::string& name : names) name.insert(0, "own_");  // none of a built-in optimizer
+    return names;
+  }
   return std::visit(
       [](const auto& f) { return std::vector<std::string>(f.slots.begin(), f.slots.end()); },
       formula_of(config, 0, 1));
@@ -115,6 +138,7 @@ size_t slot_count(const OptimizerConfig& config, const EmaConfig& ema) {
 }
 
 bool is_layerwise(const OptimizerConfig& config) {
+  if (config.own) return false;
   return std::visit([]<typename F>(const F&) { return has_trust_ratio<F>; },
                     formula_of(config, 0, 1));
 }

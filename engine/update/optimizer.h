@@ -24,7 +24,11 @@ struct UpdateSlice {
 // the first update, for Adam's bias correction. Throws Error(config) for an unknown name.
 OptimizerFormula formula_of(const OptimizerConfig& config, float lr, int64_t step);
 
-// Names of the state that each weight has: {"momentum"}, or {"m", "v"}.
+// Of an optimizer of the program.
+inline constexpr size_t max_own_slots = 4;
+
+// Names of the state that each weight has: {"momentum"}, or {"m", "v"}. Throws Error(config) for
+// more than max_own_slots.
 std::vector<std::string> slot_names(const OptimizerConfig& config);
 // Returns the number of slots, with that of the moving average, if there is one; it is the last.
 size_t slot_count(const OptimizerConfig& config, const EmaConfig& ema);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/fail.h"
-
 #include "engine/base/name_patterns.h"
 #include "engine/base/text.h"
 #include "engine/update/optimizer.h"
@@ -38,12 +37,13 @@ void add_statistics(FloatRange range, const ParameterLayout& layout, UpdatePiece
   }
 }
 
-// The factors of optimizer.lr_factors by the names of parameters.
-class LrFactors {
+// The factors of a key of the config by the names of parameters.
+class WeightFactors {
  public:
-  LrFactors(const std::vector<LrFactor>& factors, const ParameterLayout& layout)
-      : factors_(factors) {
-    for (const LrFactor& factor : factors) patterns_.push_back(factor.pattern);
+  WeightFactors(const char* key, const std::vector<WeightFactor>& factors,
+                const ParameterLayout& layout)
+      : key_(key), factors_(factors) {
+    for (const WeightFactor& factor : factors) patterns_.push_back(factor.pattern);
     std::vector<std::string> trained, frozen;
     for (const ParameterEntry& entry : layout.entries())
       if (entry.is_parameter()) (entry.frozen ? frozen : trained).push_back(entry.name);
@@ -51,11 +51,10 @@ class LrFactors {
       auto matched = [&](const std::string& name) { return matches(pattern, name); };
       if (std::ranges::none_of(trained, matched) && std::ranges::any_of(frozen, matched))
         fail(Category::config,
-             "optimizer.lr_factors: '{}' matches frozen parameters only; remove it, or do not "
-             "freeze them",
+             "{}: '{}' matches frozen parameters only; remove it, or do not freeze them", key_,
              printable(pattern));
     }
-    require_matches("optimizer.lr_factors", patterns_, trained);
+    require_matches(key_, patterns_, trained);
     for (size_t i = 0; i < patterns_.size(); ++i) require_effect(i, trained);
   }
 
@@ -74,13 +73,20 @@ class LrFactors {
       if (first && matches(patterns_[pattern], name)) earlier = *first;
     }
     fail(Category::config,
-         "optimizer.lr_factors: '{}' never counts: '{}' is before it and matches the same "
-         "parameters; put it first",
-         printable(patterns_[pattern]), printable(patterns_[earlier]));
+         "{}: '{}' never counts: '{}' is before it and matches the same parameters; put it first",
+         key_, printable(patterns_[pattern]), printable(patterns_[earlier]));
   }
 
-  const std::vector<LrFactor>& factors_;
+  const char* key_;
+  const std::vector<WeightFactor>& factors_;
   std::vector<std::string> patterns_;
+};
+
+struct FactorsOfWeights {
+  FactorsOfWeights(const OptimizerConfig& config, const ParameterLayout& layout)
+      : lr("optimizer.lr_factors", config.lr_factors, layout),
+        decay("optimizer.decay_factors", config.decay_factors, layout) {}
+  WeightFactors lr, decay;
 };
 
 }  // namespace
@@ -92,21 +98,22 @@ bool is_matrix(const Shape& shape) {
   return wide >= 2;
 }
 
-void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout) {
-  LrFactors factors(config.lr_factors, layout);
+void check_factors(const OptimizerConfig& config, const ParameterLayout& layout) {
+  FactorsOfWeights factors(config, layout);
 }
 
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const ParameterLayout& layout) {
   std::vector<WeightSpan> spans;
   const bool layerwise = is_layerwise(config);
-  const LrFactors factors(config.lr_factors, layout);
+  const FactorsOfWeights factors(config, layout);
   for (const ParameterEntry& entry : layout.entries()) {
     if (!entry.trained()) continue;
     bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
     float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
     if (!spans.empty()) spans.back().range.end = entry.offset;  // with the padding
     // Neighbours with the same factors become one span, and so one piece a chunk.
-    float lr = factors.of(entry.name);
+    float lr = factors.lr.of(entry.name);
+    decay *= factors.decay.of(entry.name);
     bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay &&
                  spans.back().lr == lr;
     if (!joins) spans.push_back({{entry.offset, 0}, decay, lr, adapts});

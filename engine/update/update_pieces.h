@@ -27,12 +27,12 @@ struct WeightSpan {
 // norms.
 bool is_matrix(const Shape& shape);
 
-// Throws Error(config) for a pattern of optimizer.lr_factors that matches no trained parameter, or
-// only parameters that earlier patterns match, too.
-void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout);
+// Throws Error(config) for a pattern of optimizer.lr_factors or decay_factors that matches no
+// trained parameter, or only parameters that earlier patterns match, too.
+void check_factors(const OptimizerConfig& config, const ParameterLayout& layout);
 
 // Cuts [0, trained_floats()) into the fewest spans. For a layer-wise optimizer each matrix is a
-// span of its own, which adapts. Throws what check_lr_factors() throws.
+// span of its own, which adapts. Throws what check_factors() throws.
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const ParameterLayout& layout);
 
 // Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with bits that do not depend on

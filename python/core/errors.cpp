@@ -1,6 +1,7 @@
 // Errors of the engine as exceptions of Python, and exceptions of Python code in the engine.
 #include <condition_variable>
 #include <thread>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -25,8 +26,12 @@ void PythonError::keep() {
 }
 
 void PythonError::rethrow_if_any() {
-  std::lock_guard lock(mutex_);
-  if (first_) std::rethrow_exception(first_);
+  std::exception_ptr first;
+  {
+    std::lock_guard lock(mutex_);
+    first = std::exchange(first_, nullptr);  // Python takes it out of the exception, once
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 namespace {

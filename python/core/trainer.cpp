@@ -1,10 +1,13 @@
 // The class Trainer.
+#include <limits>
 #include <map>
 #include <memory>
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
+#include <spire/checkpoint.h>
+#include <spire/inference.h>
 #include <spire/trainer.h>
 
 #include "python/core/graph.h"
@@ -16,12 +19,30 @@ using Columns = std::vector<std::tuple<std::string, std::vector<int64_t>, bool>>
 using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Outputs = nb::ndarray<nb::numpy, float, nb::c_contig>;
 
-// An array of NumPy that owns `values`.
+// An array of NumPy of memory that `owner` keeps.
+Outputs numpy_of(float* values, const Shape& shape, nb::handle owner) {
+  std::vector<size_t> dims(shape.dims().begin(), shape.dims().end());
+  return Outputs(values, dims.size(), dims.data(), owner);
+}
+
 Outputs numpy_of(std::vector<float> values, const Shape& shape) {
   auto* kept = new std::vector<float>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  std::vector<size_t> dims(shape.dims().begin(), shape.dims().end());
-  return Outputs(kept->data(), dims.size(), dims.data(), owner);
+  return numpy_of(kept->data(), shape, owner);
+}
+
+Outputs outputs_of(std::vector<float> values, int64_t rows, const Shape& row) {
+  std::vector<int64_t> dims{rows};
+  dims.insert(dims.end(), row.dims().begin(), row.dims().end());
+  return numpy_of(std::move(values), Shape(dims));
+}
+
+Samples samples_of(const NamedArrays& batch) {
+  Samples samples;
+  for (const Array& array : arrays_of(batch)) samples.columns.emplace_back(array);
+  if (!batch.empty() && batch.front().second.ndim() > 0)
+    samples.count = static_cast<int64_t>(batch.front().second.shape(0));
+  return samples;
 }
 
 SampleSpec spec_of(const Columns& columns, int64_t classes) {
@@ -40,12 +61,13 @@ class PythonTrainer {
  public:
   PythonTrainer(const GivenConfig& config, NamedArrays data, NamedArrays test,
                 const Columns& columns, int64_t classes, const PythonModel* model,
-                int64_t train_samples, int64_t test_samples)
+                int64_t train_samples, int64_t test_samples, bool any_batch)
       : data_(std::move(data)), test_(std::move(test)) {
     ResolvedConfig resolved = resolve(config);
     TrainerOptions options;
     options.train_samples = train_samples;
     options.test_samples = test_samples;
+    options.any_batch = any_batch;
     if (model) options.model = model_of(*model, errors_);
     guarded([&] {
       if (columns.empty() && data_.empty())
@@ -77,7 +99,40 @@ class PythonTrainer {
     return result;
   }
 
-  EvaluationResult fit(const std::optional<nb::callable>& on_step,
+  StepResult compute_gradients(const NamedArrays& batch,
+                               const std::optional<nb::callable>& on_tower) {
+    Samples samples = samples_of(batch);
+    TowerGradients pass;
+    if (on_tower)
+      pass = [&](int tower, const std::string& weight, std::span<const float> gradient) {
+        nb::gil_scoped_acquire gil;
+        (*on_tower)(tower, weight, numpy_of({gradient.begin(), gradient.end()}, shape_of(weight)));
+      };
+    StepResult result;
+    guarded([&] { result = trainer_->compute_gradients(samples, pass); });
+    return result;
+  }
+
+  // self: keeps the memory.
+  static Outputs gradient(nb::handle self, const std::string& name) {
+    auto& trainer = nb::cast<PythonTrainer&>(self);
+    std::span<float> values;
+    trainer.guarded([&] { values = trainer.trainer_->gradient(name); });
+    return numpy_of(values.data(), trainer.shape_of(name), self);
+  }
+
+  StepResult update(std::optional<double> lr) {
+    StepResult result;
+    guarded([&] { result = trainer_->update(lr); });
+    return result;
+  }
+
+  void reject() {
+    guarded([&] { trainer_->reject(); });
+  }
+
+  EvaluationResult fit(const std::optional<int64_t>& steps, const std::optional<nb::callable>& lr,
+                       const std::optional<nb::callable>& on_step,
                        const std::optional<nb::callable>& on_epoch) {
     std::atomic<bool> stop = false;
     PythonError errors;
@@ -92,6 +147,17 @@ class PythonTrainer {
     };
     FitOptions options;
     options.stop = &stop;
+    options.steps = steps;
+    if (lr)
+      options.lr = [&](int64_t step) {
+        nb::gil_scoped_acquire gil;
+        try {
+          return nb::cast<double>((*lr)(step));
+        } catch (...) {
+          errors.keep();
+          return std::numeric_limits<double>::quiet_NaN();  // refused: no step is made with it
+        }
+      };
     if (on_step)
       options.on_step = [&](const StepResult& result) {
         return goes_on([&] { return (*on_step)(nb::cast(result, nb::rv_policy::copy)); });
@@ -111,16 +177,11 @@ class PythonTrainer {
     int64_t count = samples.count;
     std::vector<float> outputs;
     guarded([&] { outputs = trainer_->predict(samples.columns.at(0), count); });
-    Shape output = trainer_->output_shape();
-    std::vector<int64_t> dims{count};
-    dims.insert(dims.end(), output.dims().begin(), output.dims().end());
-    return numpy_of(std::move(outputs), Shape(dims));
+    return outputs_of(std::move(outputs), count, trainer_->output_shape());
   }
 
   Outputs read_weight(const std::string& name) {
-    Shape shape;
-    for (const WeightInfo& weight : trainer_->weights())
-      if (weight.name == name) shape = weight.shape;
+    Shape shape = shape_of(name);
     std::vector<float> values(static_cast<size_t>(shape.elements()));
     guarded([&] { trainer_->read_weight(name, values); });
     return numpy_of(std::move(values), shape);
@@ -135,6 +196,15 @@ class PythonTrainer {
     guarded([&] { hash = trainer_->parameter_hash(); });
     return hash;
   }
+  nb::bytes save_bytes() {
+    std::vector<std::byte> file;
+    guarded([&] { file = trainer_->save(); });
+    return nb::bytes(file.data(), file.size());
+  }
+  void load_bytes(const nb::bytes& file) {
+    std::span bytes(static_cast<const std::byte*>(file.data()), file.size());
+    guarded([&] { trainer_->load(bytes); });
+  }
   void save(const std::string& file) {
     guarded([&] { trainer_->save(file); });
   }
@@ -145,14 +215,15 @@ class PythonTrainer {
     guarded([&] { trainer_->release_memory(); });
   }
   const Trainer& trainer() const { return *trainer_; }
+  Trainer& trainer() { return *trainer_; }
+  const std::shared_ptr<PythonError>& errors() const { return errors_; }  // of its model
 
  private:
-  static Samples samples_of(const NamedArrays& batch) {
-    Samples samples;
-    for (const Array& array : arrays_of(batch)) samples.columns.emplace_back(array);
-    if (!batch.empty() && batch.front().second.ndim() > 0)
-      samples.count = static_cast<int64_t>(batch.front().second.shape(0));
-    return samples;
+  Shape shape_of(const std::string& name) {
+    if (shapes_.empty())
+      for (const WeightInfo& weight : trainer_->weights()) shapes_[weight.name] = weight.shape;
+    auto found = shapes_.find(name);
+    return found == shapes_.end() ? Shape() : found->second;
   }
 
   // Without the GIL. What a function of the model raised comes before what the engine throws.
@@ -174,6 +245,67 @@ class PythonTrainer {
   NamedArrays data_, test_;  // read in place
   std::shared_ptr<PythonError> errors_ = std::make_shared<PythonError>();
   std::unique_ptr<Trainer> trainer_;
+  std::map<std::string, Shape> shapes_;  // of all weights, once they are asked for
+};
+
+class PythonSession {
+ public:
+  PythonSession(PythonTrainer& trainer, int64_t rows)
+      : errors_(trainer.errors()),
+        session_(made([&] { return InferenceSession(trainer.trainer(), {.rows = rows}); })) {}
+  PythonSession(const std::string& checkpoint, int64_t rows)
+      : session_(made([&] {
+          return InferenceSession(find_checkpoint(checkpoint, "", CheckpointChoice::best, {}),
+                                  {.rows = rows});
+        })) {}
+
+  void update(PythonTrainer& trainer) {
+    run([&] { session_.update(trainer.trainer()); });
+  }
+
+  // Without the GIL, so that threads compute at once.
+  Outputs predict(const NamedArrays& rows) const {
+    Samples samples = samples_of(rows);
+    std::vector<float> outputs(
+        static_cast<size_t>(samples.count * session_.output_shape().elements()));
+    run([&] { session_.predict(samples.columns, samples.count, outputs); });
+    return outputs_of(std::move(outputs), samples.count, session_.output_shape());
+  }
+
+  std::vector<std::pair<std::string, bool>> columns() const {  // of the outputs; integers?
+    std::vector<std::pair<std::string, bool>> columns;
+    for (int64_t c = 0; c < session_.columns(); ++c) {
+      const Column& column = session_.data().columns[static_cast<size_t>(c)];
+      columns.emplace_back(column.name, column.dtype == DType::i32);
+    }
+    return columns;
+  }
+
+ private:
+  // Without the GIL. What a function of the model raised comes before what the engine throws.
+  template <typename Work>
+  void run(const Work& work) const {
+    std::exception_ptr thrown;
+    {
+      nb::gil_scoped_release released;
+      try {
+        work();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }
+    if (thrown && errors_) errors_->rethrow_if_any();
+    if (thrown) std::rethrow_exception(thrown);
+  }
+  template <typename Make>
+  InferenceSession made(const Make& make) const {
+    std::optional<InferenceSession> session;
+    run([&] { session.emplace(make()); });
+    return std::move(*session);
+  }
+
+  std::shared_ptr<PythonError> errors_;  // null for checkpoints
+  InferenceSession session_;
 };
 
 }  // namespace
@@ -193,12 +325,18 @@ void bind_trainer(nb::module_& module) {
       });
   nb::class_<PythonTrainer>(module, "Trainer")
       .def(nb::init<const GivenConfig&, NamedArrays, NamedArrays, const Columns&, int64_t,
-                    const PythonModel*, int64_t, int64_t>(),
+                    const PythonModel*, int64_t, int64_t, bool>(),
            arg("config"), arg("data"), arg("test"), arg("columns"), arg("classes"),
-           arg("model").none(), arg("train_samples"), arg("test_samples"))
+           arg("model").none(), arg("train_samples"), arg("test_samples"), arg("any_batch"))
       .def("step", &PythonTrainer::step, arg("batch"), arg("lr").none())
       .def("evaluate", &PythonTrainer::evaluate, arg("batch").none())
-      .def("fit", &PythonTrainer::fit, arg("on_step").none(), arg("on_epoch").none())
+      .def("compute_gradients", &PythonTrainer::compute_gradients, arg("batch"),
+           arg("on_tower").none())
+      .def("gradient", &PythonTrainer::gradient, arg("name"))
+      .def("update", &PythonTrainer::update, arg("lr").none())
+      .def("reject", &PythonTrainer::reject)
+      .def("fit", &PythonTrainer::fit, arg("steps").none(), arg("lr").none(), arg("on_step").none(),
+           arg("on_epoch").none())
       .def("predict", &PythonTrainer::predict, arg("rows"))
       .def("read_weight", &PythonTrainer::read_weight, arg("name"))
       .def("write_weight", &PythonTrainer::write_weight, arg("name"), arg("values"))
@@ -213,12 +351,20 @@ void bind_trainer(nb::module_& module) {
       .def("parameter_hash", &PythonTrainer::parameter_hash)
       .def("save", &PythonTrainer::save, arg("file"))
       .def("load", &PythonTrainer::load, arg("file"))
+      .def("save_bytes", &PythonTrainer::save_bytes)
+      .def("load_bytes", &PythonTrainer::load_bytes, arg("file"))
       .def("release_memory", &PythonTrainer::release_memory)
       .def("memory", [](const PythonTrainer& t) { return t.trainer().memory(); })
       .def_prop_ro("global_batch",
                    [](const PythonTrainer& t) { return t.trainer().global_batch(); })
       .def_prop_ro("steps_done", [](const PythonTrainer& t) { return t.trainer().steps_done(); })
       .def_prop_ro("devices", [](const PythonTrainer& t) { return t.trainer().devices(); });
+  nb::class_<PythonSession>(module, "InferenceSession")
+      .def(nb::init<PythonTrainer&, int64_t>(), arg("trainer"), arg("rows"))
+      .def(nb::init<const std::string&, int64_t>(), arg("checkpoint"), arg("rows"))
+      .def("update", &PythonSession::update, arg("trainer"))
+      .def("predict", &PythonSession::predict, arg("rows"))
+      .def("columns", &PythonSession::columns);
 }
 
 }  // namespace spire::python

@@ -27,7 +27,7 @@ from ._core import (
 )
 from ._arrays import columns as _columns
 from ._config import given as _given
-from ._trainer import Trainer, Weights
+from ._trainer import InferenceSession, Trainer, Weights
 from .errors import (
     CheckpointError,
     CollectiveError,
@@ -95,6 +95,7 @@ __all__ = [
     "EvalReport",
     "EvaluationResult",
     "Graph",
+    "InferenceSession",
     "Inputs",
     "Model",
     "OutOfMemoryError",

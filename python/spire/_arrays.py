@@ -14,6 +14,8 @@ def view(array):
     """The array as one that the engine reads, without a copy where that is possible."""
     if isinstance(array, np.ndarray):
         return array
+    if getattr(array, "requires_grad", False):  # of PyTorch, which exports no tensor of its graph
+        array = array.detach()
     if hasattr(array, "__dlpack_device__"):
         on_host = int(array.__dlpack_device__()[0]) == 1
         return np.from_dlpack(array) if on_host else array

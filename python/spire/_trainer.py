@@ -1,5 +1,6 @@
-"""Training step by step."""
+"""Training step by step, and outputs meanwhile."""
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 
@@ -44,13 +45,26 @@ class Weights(Mapping):
         return self._infos[name]
 
 
+def _whole(name, array):
+    """With the last axis that the engine has: a grey image's, a single value's."""
+    if name in ("images", "target_images") and array.ndim == 3:
+        return array[..., np.newaxis]
+    return array[:, np.newaxis] if name == "values" and array.ndim == 1 else array
+
+
+def _dense(arrays, integers):
+    named = [(name, _whole(name, array)) for name, array in columns_of(arrays)]
+    return list(zip(arrays, dense(named, integers)))
+
+
 class Trainer:
     """Trains a model step by step.
 
     config: as of train(). data, test: as of train(), or none for what the config names; fit() and evaluate() then
     work on them. Or instead of data, columns: {name: shape of one sample}, in the order in which step() takes the arrays, such as
     {"images": (28, 28, 1), "labels": ()}, with classes. train_samples, test_samples: how many samples the batches
-    are taken from, so that the last one may be smaller.
+    are taken from, so that the last one may be smaller. any_batch: batches have any number of samples up to
+    global_batch; the model is then compiled for each.
 
     One thread at a time calls the methods. They release the GIL, so trainers on several threads work at once. A step
     that is bad, as the config's `guard` says, changes nothing: it raises DivergedError, or is skipped. ConfigError and
@@ -69,6 +83,7 @@ class Trainer:
         model: _core.Model | None = None,
         train_samples: int = 0,
         test_samples: int = 0,
+        any_batch: bool = False,
         overrides=(),
     ):
         if data is not None and columns is not None:
@@ -81,15 +96,20 @@ class Trainer:
         described = [
             (name, [int(dim) for dim in shape], name in INTEGERS) for name, shape in (columns or {}).items()
         ]
-        self._core = _core.Trainer(
+        self._made_from = (copy.deepcopy(config), data), {
+            "test": test, "columns": columns, "classes": classes, "model": model,
+            "train_samples": train_samples, "test_samples": test_samples, "any_batch": any_batch,
+            "overrides": overrides,
+        }
+        self._made = _core.Trainer(
             given(config, overrides), arrays, columns_of(test, "test"), described, classes, model,
-            train_samples, test_samples,
+            train_samples, test_samples, any_batch,
         )
-        self._columns = [name for name, _ in self._core.columns()]  # in the engine's order
-        self._integers = [name for name, integers in self._core.columns() if integers]
+        self._columns = [name for name, _ in self._engine.columns()]  # in the engine's order
+        self._integers = [name for name, integers in self._engine.columns() if integers]
         self._names = names or self._columns  # in the caller's
         self._model = model  # lives as long as its trainer
-        self.weights = Weights(self._core)
+        self.weights = Weights(self._engine)
 
     def _batch(self, arrays):
         if len(arrays) == 1 and isinstance(arrays[0], (tuple, list, Mapping)):
@@ -98,17 +118,39 @@ class Trainer:
             arrays = dict(zip(self._names, arrays)) if len(arrays) == len(self._names) else {}
         if set(arrays) != set(self._names):
             raise ConfigError(f"give an array for each column: {', '.join(self._names)}")
-        return self._dense({name: arrays[name] for name in self._columns})
+        return _dense({name: arrays[name] for name in self._columns}, self._integers)
 
-    def _dense(self, arrays):
-        named = [(name, self._whole(name, array)) for name, array in columns_of(arrays)]
-        return list(zip(arrays, dense(named, self._integers)))
+    @property
+    def _engine(self) -> _core.Trainer:
+        if self._made is None:
+            raise ConfigError("this Trainer is closed")
+        return self._made
 
-    @staticmethod
-    def _whole(name, array):
-        if name in ("images", "target_images") and array.ndim == 3:
-            return array[..., np.newaxis]
-        return array[:, np.newaxis] if name == "values" and array.ndim == 1 else array
+    def __repr__(self) -> str:
+        if self._made is None:
+            return "Trainer(closed)"
+        numbers = sum(int(np.prod(self.weights.info(name).shape)) for name in self.weights)
+        return (
+            f"Trainer({numbers} weights, {self.steps_done} steps done, batches of {self.global_batch} "
+            f"on {', '.join(self.devices)})"
+        )
+
+    def __enter__(self) -> "Trainer":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the trainer's memory and threads, as does the end of `with Trainer(...) as trainer:`."""
+        self._made = self._made_from = None
+        self.weights = {}
+
+    def __reduce__(self):  # what it was made from, and its state
+        state = self._engine.save_bytes()
+        if self._model is not None:
+            raise TypeError("a Trainer of a spire.Model is not pickled; pickle its state, by save(io.BytesIO())")
+        return _restored, (*self._made_from, state)
 
     def step(self, *arrays, lr: float | None = None) -> _core.StepResult:
         """One optimizer step on a global batch: step(x, y). lr: instead of the schedule's. Arrays of other shapes than
@@ -116,58 +158,131 @@ class Trainer:
 
         Dense float32 and int32 arrays are read in place; others are copied.
         """
-        return self._core.step(self._batch(arrays), lr)
+        return self._engine.step(self._batch(arrays), lr)
+
+    def compute_gradients(
+        self, *arrays, on_tower: Callable[[int, str, np.ndarray], None] | None = None
+    ) -> _core.StepResult:
+        """Forward and backward of a step on a global batch; update() or reject() ends the step. Called again before
+        that, it adds a batch: gradients, loss and metric are then means over the samples of all of them.
+
+        on_tower(tower, weight, gradient): is called in the end with the gradient of each tower (share of the batch)
+        of this process for each weight; all towers' add up to gradient(weight).
+        """
+        return self._engine.compute_gradients(self._batch(arrays), on_tower)
+
+    def gradient(self, weight: str) -> np.ndarray:
+        """The averaged gradient of a trained weight: writing into the array changes the update. Of use until the step
+        ends."""
+        return self._engine.gradient(weight)
+
+    def update(self, lr: float | None = None) -> _core.StepResult:
+        """Ends the step: updates the weights with the gradients as they are now."""
+        return self._engine.update(lr)
+
+    def reject(self) -> None:
+        """Ends the step as if it had not begun."""
+        self._engine.reject()
 
     def evaluate(self, *arrays) -> _core.EvaluationResult:
         """Measures the present weights on arrays, or on the test data if none are given."""
-        return self._core.evaluate(self._batch(arrays) if arrays else None)
+        return self._engine.evaluate(self._batch(arrays) if arrays else None)
 
     def fit(
         self,
         on_step: Callable[[_core.StepResult], bool | None] | None = None,
         on_epoch: Callable[[int, _core.EvaluationResult], bool | None] | None = None,
+        *,
+        steps: int | None = None,
+        lr: float | Callable[[int], float] | None = None,
     ) -> _core.EvaluationResult:
-        """Trains the config's epochs on the data and returns the last evaluation. A callback that returns False ends
-        it, as does what it raises."""
-        return self._core.fit(on_step, on_epoch)
+        """Trains on the data, `steps` steps or to the end of the config's epochs, and returns the last evaluation.
+        lr: the learning rate, or a function of the step, the first of which is 0, in place of the schedule's. A
+        callback that returns False ends it, as does what it raises."""
+        if lr is not None and not callable(lr):
+            rate, lr = float(lr), lambda _: rate
+        return self._engine.fit(steps, lr, on_step, on_epoch)
 
     def predict(self, x) -> np.ndarray:
         """The model's outputs (N, ...) for rows of the first column."""
-        return self._core.predict(self._dense({self._columns[0]: x}))
+        return self._engine.predict(_dense({self._columns[0]: x}, self._integers))
 
-    def save(self, file: str | os.PathLike) -> None:
-        """Writes a checkpoint with the optimizer's state."""
-        self._core.save(os.fspath(file))
+    def save(self, file) -> None:
+        """Writes a checkpoint with the optimizer's state to a path, or a file object such as io.BytesIO."""
+        if hasattr(file, "write"):
+            file.write(self._engine.save_bytes())
+        else:
+            self._engine.save(os.fspath(file))
 
-    def load(self, file: str | os.PathLike) -> None:
-        """Reads a checkpoint, and continues from it with the same bits."""
-        self._core.load(os.fspath(file))
+    def load(self, file) -> None:
+        """Reads a checkpoint from a path, a file object or bytes, and continues from it with the same bits."""
+        if hasattr(file, "read"):
+            file = file.read()
+        if isinstance(file, (bytes, bytearray, memoryview)):
+            self._engine.load_bytes(bytes(file))
+        else:
+            self._engine.load(os.fspath(file))
 
     def memory(self) -> list[_core.TrainerMemory]:
         """What the trainer has on each device of this process: bytes in use now, and at most so far."""
-        return self._core.memory()
+        return self._engine.memory()
 
     def release_memory(self) -> None:
         """Gives back what fit() and evaluate() have left for later calls, and freed memory of the process.
 
         Deleting the trainer frees the rest, also on GPUs.
         """
-        self._core.release_memory()
+        self._engine.release_memory()
 
     @property
     def parameter_hash(self) -> str:
         """Hash of the weights, as in the summary of a run."""
-        return f"{self._core.parameter_hash():016x}"
+        return f"{self._engine.parameter_hash():016x}"
 
     @property
     def global_batch(self) -> int:
         """Samples of a step."""
-        return self._core.global_batch
+        return self._engine.global_batch
 
     @property
     def steps_done(self) -> int:
-        return self._core.steps_done
+        return self._engine.steps_done
 
     @property
     def devices(self) -> list[str]:
-        return self._core.devices
+        return self._engine.devices
+
+
+def _restored(positional, keywords, state):
+    trainer = Trainer(*positional, **keywords)
+    trainer.load(state)
+    return trainer
+
+
+class InferenceSession:
+    """A model's outputs on any threads at once, also while it trains: it has weights of its own.
+
+    model: a Trainer, whose present weights it copies, or a run's folder (its best checkpoint) or a checkpoint. rows:
+    computed at a time.
+    """
+
+    def __init__(self, model, rows: int = 32):
+        made = model._engine if isinstance(model, Trainer) else os.fspath(model)
+        self._model = model._model if isinstance(model, Trainer) else None  # lives as long as the session
+        self._core = _core.InferenceSession(made, rows)
+        self._columns = self._core.columns()
+
+    def update(self, trainer: Trainer) -> None:
+        """Copies the trainer's present weights, on the thread that uses the trainer. predict() goes on meanwhile."""
+        self._core.update(trainer._engine)
+
+    def predict(self, *arrays) -> np.ndarray:
+        """The outputs (N, ...) for rows of the model's first column, or of each column that its output depends on."""
+        names = [name for name, _ in self._columns]
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+            arrays = [arrays[0].get(name) for name in names]
+        if len(arrays) != len(names) or any(array is None for array in arrays):
+            raise ConfigError(f"give an array for each column: {', '.join(names)}")
+        return self._core.predict(
+            _dense(dict(zip(names, arrays)), [name for name, integers in self._columns if integers])
+        )

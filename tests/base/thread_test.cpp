@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "engine/base/system.h"
 #include "tests/base/message_of.h"
@@ -39,12 +40,25 @@ Found found_by(ThreadPlace place) {
 TEST(Thread, HasItsNameWhenStartThreadReturns) {
   std::latch asked(1);
   std::jthread thread = start_thread({"reader 2", {}}, [&] { asked.wait(); });
-  EXPECT_EQ(name_of(thread), "reader 2");
+  EXPECT_EQ(name_of(thread), "spire reader 2");
   asked.count_down();
 }
 
 TEST(Thread, LongNamesLoseTheirEnd) {
-  EXPECT_EQ(found_by({"a name of twenty two c", {}}).name, "a name of twent");
+  EXPECT_EQ(found_by({"a name of twenty two c", {}}).name, "spire a name of");
+}
+
+// Signals of the process go to threads of the program; faults and profilers to the thread itself.
+TEST(Thread, BlocksSignalsOfTheProcess) {
+  sigset_t before, within, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  start_thread({"one", {}}, [&] { pthread_sigmask(SIG_SETMASK, nullptr, &within); }).join();
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal : {SIGINT, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1, SIGPIPE}) {
+    EXPECT_EQ(sigismember(&within, signal), 1) << signal;
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
+  for (int signal : {SIGSEGV, SIGPROF}) EXPECT_EQ(sigismember(&within, signal), 0) << signal;
 }
 
 // The thread that starts it may itself be pinned to one core.

@@ -321,6 +321,83 @@ static void test_weights(void) {
   spire_trainer_destroy(trainer);
 }
 
+/* Twice the gradient at half the rate is the same step; a rejected one is none. */
+static void test_gradients(void) {
+  spire_trainer *parts = make_trainer(), *whole = make_trainer();
+  if (!parts || !whole) return;
+  const int64_t shapes[] = {batch, 2, batch};
+  spire_array arrays[] = {{"features", points, SPIRE_F32, 2, shapes, NULL},
+                          {"labels", labels, SPIRE_I32, 1, shapes + 2, NULL}};
+  const double rate = 0.125, half = rate / 2;
+  spire_step computed, updated, stepped;
+  float* gradient = NULL;
+  size_t elements = 0, weights = 0;
+  EXPECT_ERROR(spire_trainer_update(parts, NULL, NULL), SPIRE_CONFIG, "there are no gradients");
+  EXPECT(spire_trainer_compute_gradients(parts, arrays, 2, &computed) == SPIRE_OK);
+  EXPECT(spire_trainer_reject(parts) == SPIRE_OK);
+  EXPECT(spire_trainer_compute_gradients(parts, arrays, 2, &computed) == SPIRE_OK);
+  EXPECT(spire_trainer_weights(parts, &weights) == SPIRE_OK);
+  for (size_t i = 0; i < weights; ++i) {
+    spire_weight weight;
+    EXPECT(spire_trainer_weight(parts, i, &weight) == SPIRE_OK);
+    EXPECT(spire_trainer_gradient(parts, weight.name, &gradient, &elements) == SPIRE_OK);
+    EXPECT(elements == (size_t)weight.elements);
+    for (size_t k = 0; k < elements; ++k) gradient[k] *= 2;
+  }
+  EXPECT_ERROR(spire_trainer_gradient(parts, "nothing", &gradient, NULL), SPIRE_CONFIG, "nothing");
+  EXPECT_ERROR(spire_trainer_save(parts, "nowhere"), SPIRE_CONFIG, "wait for it to end");
+  EXPECT(spire_trainer_update(parts, &half, &updated) == SPIRE_OK);
+  EXPECT(spire_trainer_step_arrays(whole, arrays, 2, &rate, &stepped) == SPIRE_OK);
+  EXPECT(updated.loss == stepped.loss && computed.loss == stepped.loss);
+  uint64_t hash = 0, expected = 0;
+  EXPECT(spire_trainer_hash(parts, &hash) == SPIRE_OK);
+  EXPECT(spire_trainer_hash(whole, &expected) == SPIRE_OK);
+  EXPECT(hash == expected);
+  spire_trainer_destroy(parts);
+  spire_trainer_destroy(whole);
+}
+
+/* The state goes through memory, and a session has the outputs of the trainer. */
+static void test_states_and_sessions(void) {
+  spire_trainer *trainer = make_trainer(), *other = make_trainer();
+  if (!trainer || !other) return;
+  const int64_t shapes[] = {batch, 2, batch};
+  spire_array arrays[] = {{"features", points, SPIRE_F32, 2, shapes, NULL},
+                          {"labels", labels, SPIRE_I32, 1, shapes + 2, NULL}};
+  spire_session* session = NULL;
+  EXPECT(spire_session_create(trainer, 4, &session) == SPIRE_OK);
+  EXPECT(spire_trainer_step_arrays(trainer, arrays, 2, NULL, NULL) == SPIRE_OK);
+  spire_bytes* bytes = NULL;
+  EXPECT(spire_trainer_save_bytes(trainer, &bytes) == SPIRE_OK);
+  size_t size = spire_bytes_size(bytes);
+  EXPECT(spire_trainer_load_bytes(other, spire_bytes_data(bytes), size) == SPIRE_OK);
+  EXPECT_ERROR(spire_trainer_load_bytes(other, spire_bytes_data(bytes), size / 2), SPIRE_CHECKPOINT,
+               "in memory");
+  uint64_t hash = 0, expected = 0;
+  EXPECT(spire_trainer_hash(other, &hash) == SPIRE_OK);
+  EXPECT(spire_trainer_hash(trainer, &expected) == SPIRE_OK);
+  EXPECT(hash == expected);
+  size_t columns = 0;
+  int64_t numbers = 0;
+  EXPECT(spire_session_shape(session, &columns, &numbers) == SPIRE_OK);
+  EXPECT(columns == 1 && numbers == 2);
+  float of_session[2 * batch], of_trainer[2 * batch];
+  EXPECT(spire_session_update(session, trainer) == SPIRE_OK);
+  EXPECT(spire_session_predict(session, arrays, 1, of_session, 2 * batch) == SPIRE_OK);
+  EXPECT(spire_trainer_predict_array(trainer, arrays, of_trainer, 2 * batch) == SPIRE_OK);
+  for (int i = 0; i < 2 * batch; ++i)
+    EXPECT(of_session[i] - of_trainer[i] < 1e-5f && of_trainer[i] - of_session[i] < 1e-5f);
+  EXPECT_ERROR(spire_session_predict(session, arrays, 1, of_session, 3), SPIRE_CONFIG,
+               "room is 3; 2 numbers are needed for each of");
+  EXPECT_ERROR(spire_session_create(trainer, 0, &session), SPIRE_CONFIG, "less than 1");
+  EXPECT_ERROR(spire_session_open("/nowhere", 1, &session), SPIRE_CHECKPOINT, "/nowhere");
+  spire_bytes_destroy(bytes);
+  spire_bytes_destroy(NULL);
+  spire_session_destroy(session);
+  spire_trainer_destroy(trainer);
+  spire_trainer_destroy(other);
+}
+
 static void test_errors(const char* folder) {
   spire_config* config = NULL;
   EXPECT_ERROR(spire_config_create("optimizer: {lrr: 1}", NULL, 0, &config), SPIRE_CONFIG, "lrr");
@@ -485,6 +562,8 @@ int main(int argc, char** argv) {
   test_fit(argv[1]);
   test_config_files(argv[1]);
   test_weights();
+  test_gradients();
+  test_states_and_sessions();
   test_devices();
   test_memory();
   test_errors(argv[1]);

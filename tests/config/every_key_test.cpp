@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/fail.h"
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/config/schema.h"
 
 namespace spire {
@@ -64,7 +64,7 @@ struct WrongValue {
   Wrong operator()(std::vector<int64_t>*) const { return {"many", "a list of integers", "'many'"}; }
   Wrong operator()(std::vector<double>*) const { return {"much", "a list of numbers", "'much'"}; }
   Wrong operator()(std::vector<std::string>*) const { return {"{a: b}", "a word", "a map"}; }
-  Wrong operator()(std::vector<LrFactor>*) const {
+  Wrong operator()(std::vector<WeightFactor>*) const {
     return {"7", "a map of patterns and factors", "'7'"};
   }
   Wrong operator()(std::vector<LayerConfig>*) const { return {"7", "a list of layers", "'7'"}; }
@@ -105,7 +105,9 @@ TEST(EveryKey, SaysThatAValueIsMissing) {
 TEST(EveryKey, SaysWhichValuesAreInRange) {
   for (const Field& field : schema()) {
     const Range& range = field.range;
-    if (range.text().empty()) continue;
+    RunConfig config;
+    bool of_map = std::holds_alternative<std::vector<WeightFactor>*>(field.slot(config));
+    if (range.text().empty() || of_map) continue;  // keys_test has the maps
     std::vector<double> outside;
     if (std::isfinite(range.low)) outside.push_back(range.low_open ? range.low : range.low - 1);
     if (std::isfinite(range.high)) outside.push_back(range.high_open ? range.high : range.high + 1);

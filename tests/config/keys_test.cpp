@@ -12,7 +12,7 @@
 namespace spire {
 namespace {
 
-using Factors = std::vector<LrFactor>;
+using Factors = std::vector<WeightFactor>;
 using Names = std::vector<std::string>;
 
 Factors factors_of(const std::string& yaml) {
@@ -59,6 +59,14 @@ TEST(LrFactors, RefuseWhatIsNoRate) {
   EXPECT_EQ(refusal("[a]"), place +
                                 "expected a map of patterns and factors, such as {\"stem.*\": "
                                 "0.1}, got a list");
+}
+
+TEST(LrFactors, ThoseOfDecayMayBeZero) {
+  RunConfig config = parse_config({}, {"optimizer.decay_factors={\"*.bias\": 0}"}).config;
+  EXPECT_EQ(config.optimizer.decay_factors, (Factors{{"*.bias", 0}}));
+  EXPECT_EQ(
+      message_of(Category::config, [] { parse_config({}, {"optimizer.decay_factors={a: -1}"}); }),
+      "command line: optimizer.decay_factors: the factor of 'a' is -1; it must be in [0, 1000000]");
 }
 
 // A host program may set what no file could.

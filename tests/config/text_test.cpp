@@ -173,7 +173,6 @@ TEST(Schema, EveryFieldIsComplete) {
                   !std::holds_alternative<std::vector<std::string>*>(field.slot(config)) &&
                   !std::holds_alternative<bool*>(field.slot(config)) &&
                   !std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config)) &&
-                  !std::holds_alternative<std::vector<LrFactor>*>(field.slot(config)) &&
                   !std::holds_alternative<uint64_t*>(field.slot(config));
     EXPECT_EQ(number, !field.range.text().empty()) << field.path << " has bounds if it is a number";
   }

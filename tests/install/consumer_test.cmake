@@ -73,7 +73,7 @@ if(NOT archives STREQUAL "libspire.a")
 endif()
 
 # The prefix stands alone: no installed header reaches for a file that was not installed, and the umbrella has them all
-# but that for C.
+# but those for C and for Eigen.
 file(GLOB_RECURSE headers ${prefix}/include/*.h)
 file(STRINGS ${prefix}/include/spire/spire.h umbrella REGEX "#include <spire/")
 foreach(header ${headers})
@@ -82,7 +82,7 @@ foreach(header ${headers})
     message(FATAL_ERROR "${header} includes a header that is not public: ${internal}")
   endif()
   cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${prefix}/include/spire OUTPUT_VARIABLE name)
-  if(NOT name MATCHES "^(spire|c)[.]h$" AND NOT umbrella MATCHES "<spire/${name}>")
+  if(NOT name MATCHES "^(spire|c|eigen)[.]h$" AND NOT umbrella MATCHES "<spire/${name}>")
     message(FATAL_ERROR "spire.h does not include ${name}")
   endif()
   file(STRINGS ${header} includes REGEX "#include <spire/")

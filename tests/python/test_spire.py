@@ -1,6 +1,9 @@
 """Tests of the Python package, without a test framework: python3 test_spire.py. Each function test_* is one."""
 
+import gc
+import io
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -36,6 +39,13 @@ def losses_of(data, **more):
 
 def trainer(**more):
     return spire.Trainer(CONFIG, columns={"features": (2,), "labels": ()}, classes=2, **more)
+
+
+def own_model():
+    def layers(graph, inputs):
+        return spire.layers.dense(graph, "head", inputs["features"], inputs.classes)
+
+    return spire.Model(layers)
 
 
 def test_a_run_reports_and_ends():
@@ -116,6 +126,89 @@ def test_a_checkpoint_continues_with_the_same_bits():
         other.load(os.path.join(folder, "a.h5"))
     assert one.parameter_hash == other.parameter_hash
     assert one.step(X[:32], Y[:32]).loss == other.step(X[:32], Y[:32]).loss
+
+
+def test_a_state_goes_through_memory_and_pickle():
+    made = trainer()
+    made.step(X[:32], Y[:32])
+    kept = io.BytesIO()
+    made.save(kept)
+    other = trainer()
+    other.load(io.BytesIO(kept.getvalue()))
+    copy = pickle.loads(pickle.dumps(made))
+    for each in (other, copy):
+        assert each.parameter_hash == made.parameter_hash and each.steps_done == 1
+    made.step(X[32:64], Y[32:64])
+    for each in (other, copy):
+        each.step(X[32:64], Y[32:64])
+        assert each.parameter_hash == made.parameter_hash  # the optimizer's state came along
+    raises(spire.CheckpointError, "in memory", other.load, kept.getvalue()[:-100])
+
+
+def test_gradients_are_read_and_changed():
+    parts, whole = trainer(), trainer()
+    towers = []
+    computed = parts.compute_gradients(X[:32], Y[:32], on_tower=lambda tower, weight, g: towers.append((weight, g)))
+    for weight, of_tower in towers:  # there is one tower
+        gradient = parts.gradient(weight)
+        assert np.array_equal(gradient, of_tower)
+        gradient *= 2
+    assert {weight for weight, _ in towers} == set(parts.weights)
+    updated, stepped = parts.update(lr=0.125), whole.step(X[:32], Y[:32], lr=0.25)
+    assert computed.loss == updated.loss == stepped.loss
+    assert parts.parameter_hash == whole.parameter_hash
+    parts.compute_gradients(X[:32], Y[:32])
+    raises(spire.ConfigError, "step(): gradients of step 2 wait for it to end", parts.step, X[:32], Y[:32])
+    kept = parts.gradient("dense1.weight")
+    parts.reject()
+    assert parts.parameter_hash == whole.parameter_hash and parts.steps_done == 1
+
+    def fails(*_):
+        raise KeyError("mine")
+
+    del parts  # `kept` keeps its memory
+    assert kept.shape == (16, 2) and np.isfinite(kept).all()
+    raises(KeyError, "mine", whole.compute_gradients, X[:32], Y[:32], on_tower=fails)
+    assert whole.update().samples == 32  # the gradients are there
+    data = spire.Trainer(CONFIG, (X, Y))
+    raises(KeyError, "mine", data.fit, lr=fails)
+    assert data.steps_done == 0 and data.step(X[:32], Y[:32]).step == 1
+
+
+def test_sessions_compute_on_threads():
+    with spire.Trainer(CONFIG, (X, Y)) as made:
+        assert repr(made) == "Trainer(82 weights, 0 steps done, batches of 32 on cpu:0)"
+        session = spire.InferenceSession(made)
+        before = session.predict(X)
+        made.fit(steps=3, lr=0.05)
+        assert np.array_equal(session.predict(X), before)
+        session.update(made)
+        expected = made.predict(X)
+        assert np.allclose(session.predict({"features": X}), expected, atol=1e-5)
+        found = []
+        threads = [threading.Thread(target=lambda: found.append(session.predict(X[:1]))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 4 and all(np.allclose(each, expected[:1], atol=1e-5) for each in found)
+    raises(spire.ConfigError, "closed", made.fit)
+    raises(spire.ConfigError, "closed", pickle.dumps, made)
+    assert repr(made) == "Trainer(closed)"
+    raises(spire.ConfigError, "an array for each column: features", session.predict, X, X)
+    raises(TypeError, "of a spire.Model is not pickled", pickle.dumps, trainer(model=own_model()))
+    own = spire.InferenceSession(trainer(model=own_model()))  # which keeps the model
+    gc.collect()
+    threads = [threading.Thread(target=lambda: found.append(own.predict(X[:64]))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    with tempfile.TemporaryDirectory() as folder:
+        run = spire.train(config(folder), data=(X, Y))
+        assert spire.InferenceSession(os.path.join(folder, "run")).predict(X[:3]).shape == (3, 2)
+        assert run.exit_code == 0
 
 
 def test_devices_are_listed_with_their_memory():
@@ -326,6 +419,24 @@ def test_arrays_pass_by_dlpack_without_copies():
     one.step(Provider(X[:32]), Provider(Y[:32]))
     logits = one.predict(Provider(X))
     assert np.shares_memory(np.from_dlpack(logits), logits)
+
+
+def test_batches_of_any_size():
+    made = trainer(any_batch=True)
+    assert [made.step(X[:n], Y[:n]).samples for n in (31, 32, 1)] == [31, 32, 1]
+    assert made.evaluate(X[:33], Y[:33]).samples == 33
+    raises(spire.ConfigError, "a batch of 33", made.step, X[:33], Y[:33])
+    raises(spire.ConfigError, "for smaller ones any_batch", trainer().step, X[:31], Y[:31])
+
+
+def test_tensors_of_a_graph_are_detached():
+    class Tensor:  # as PyTorch's, which refuses to be exported with requires_grad
+        requires_grad = True
+
+        def detach(self):
+            return Y
+
+    assert np.shares_memory(spire._arrays.view(Tensor()), Y)
 
 
 def test_a_step_refuses_arrays_of_gpus():

@@ -118,13 +118,13 @@ class RunThreads : public testing::Test {
 TEST_F(RunThreads, AllHaveNamesAndOnlyLanesArePinned) {
   Census census;
   train_once(config("true", 1, 1), census);
-  std::map<std::string, std::set<Cores>> expected = {{"lane 0", {{all_.front()}}},
-                                                     {"ckpt writer", {all_}},
-                                                     {"watchdog", {all_}},
-                                                     {"monitor", {all_}}};
+  std::map<std::string, std::set<Cores>> expected = {{"spire lane 0", {{all_.front()}}},
+                                                     {"spire writer", {all_}},
+                                                     {"spire watchdog", {all_}},
+                                                     {"spire monitor", {all_}}};
   for (int reader = 0; reader < 4; ++reader) {
-    expected["reader " + std::to_string(reader)] = {all_};
-    expected["test reader " + std::to_string(reader)] = {all_};
+    expected["spire reader " + std::to_string(reader)] = {all_};
+    expected["spire tester " + std::to_string(reader)] = {all_};
   }
   EXPECT_EQ(census.cores(), expected);
 }
@@ -135,11 +135,11 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
   for (const char* pin : {"true", "false"}) {
     Census census;
     train_once(config(pin, 1, 3), census);
-    EXPECT_GE(census.threads("lane 0"), 3u);
+    EXPECT_GE(census.threads("spire lane 0"), 3u);
     int own = static_cast<int>(all_.size());
     if (std::string(pin) == "true") own = std::min(3, local_hardware().max_threads());
     Cores cores(all_.begin(), all_.begin() + own);
-    for (const Cores& seen : census.cores().at("lane 0"))
+    for (const Cores& seen : census.cores().at("spire lane 0"))
       EXPECT_TRUE(std::ranges::includes(cores, seen)) << pin;
   }
 }
@@ -153,14 +153,15 @@ TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
     named.arrive_and_wait();
     train_once(config("true", 2, 1), census, worlds[static_cast<size_t>(rank)].get());
   });
-  EXPECT_EQ(census.cores().at("exchange"), std::set<Cores>{all_});
-  EXPECT_EQ(census.threads("exchange"), 2u);
+  EXPECT_EQ(census.cores().at("spire exchange"), std::set<Cores>{all_});
+  EXPECT_EQ(census.threads("spire exchange"), 2u);
   std::set<Cores> lanes = {{all_.front()}, {all_[all_.size() > 1 ? (all_.size() + 1) / 2 : 0]}};
-  EXPECT_EQ(census.cores().at("lane 0"), lanes);
+  EXPECT_EQ(census.cores().at("spire lane 0"), lanes);
   for (const auto& [name, cores] : census.cores())
-    EXPECT_THAT(name,
-                testing::MatchesRegex(
-                    "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watchdog|monitor"));
+    EXPECT_THAT(
+        name,
+        testing::MatchesRegex(
+            "rank|spire (lane|lane 0|(reader|tester) [0-3]|writer|exchange|watchdog|monitor)"));
 }
 
 TEST_F(RunThreads, BitsDoNotDependOnPinning) {

@@ -35,7 +35,7 @@ def cmake_files(path):
     known = {"PROJECT_SOURCE_DIR": "", "CMAKE_CURRENT_SOURCE_DIR": folder, "CMAKE_SOURCE_DIR": ""}
     for name, value in re.findall(r"\bset\((\w+)\s+([^\s()]+)\)", text):
         known[name] = value
-    for token in re.findall(r"[\w./${}+-]+\.(?:cpp|cu|h|c)(?![\w.])", text):
+    for token in re.findall(r"(?<![<\w./${}+-])[\w./${}+-]+\.(?:cpp|cu|h|c)(?![\w.])", text):
         rooted = token.startswith("${")
         for _ in range(3):
             token = re.sub(r"\$\{(\w+)\}", lambda m: known.get(m.group(1), m.group(0)), token)

@@ -67,15 +67,12 @@ int main() try {
   model.update(trainer);
 
   float worst = 0;
-  for (int i = 0; i < 200; ++i) {
-    Sample sample;
-    measure(sample);
+  for (const Sample& sample : ring) {
     std::array<float, 1> output;
     model.predict(sample.x, 1, output);
     worst = std::max(worst, std::abs(output[0] - sample.y));
   }
-  std::printf("%lld answers while it learned; worst error %.3f\n", (long long)answers.load(),
-              worst);
+  std::printf("%lld answers; worst error %.3f\n", (long long)answers.load(), worst);
   return answers > 0 && worst < 0.2f ? 0 : 1;
 } catch (const spire::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

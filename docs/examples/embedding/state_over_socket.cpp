@@ -5,20 +5,14 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include <spire/spire.h>
 
 constexpr int64_t batch = 32;
 
 bool transfer(int socket, std::byte* bytes, size_t count, bool sends) {
-  for (size_t done = 0; done < count;) {
-    ssize_t part = sends ? ::write(socket, bytes + done, count - done)
-                         : ::read(socket, bytes + done, count - done);
-    if (part <= 0) return false;
-    done += static_cast<size_t>(part);
-  }
-  return true;
+  ssize_t done = sends ? ::send(socket, bytes, count, MSG_NOSIGNAL)
+                       : ::recv(socket, bytes, count, MSG_WAITALL);
+  return done == static_cast<ssize_t>(count);
 }
 
 spire::Trainer make_trainer() {
@@ -28,7 +22,6 @@ spire::Trainer make_trainer() {
   config.schedule.name = spire::ScheduleConfig::Name::constant;
   config.devices = {"cpu"};
   config.towers = 1;
-  config.tower_threads = 1;
   config.batch_size = batch;
   spire::SampleSpec data;
   data.columns = {{"features", {4}, spire::DType::f32}, {"values", {1}, spire::DType::f32}};

@@ -171,6 +171,9 @@ SPIRE_API void spire_run_destroy(spire_run* run);
  * state is lost, and functions that need it fail. */
 typedef struct spire_trainer spire_trainer;
 
+/* Creating a trainer then takes longer: the model is compiled for each number of samples. */
+#define SPIRE_ANY_BATCH (-1)
+
 typedef struct spire_column {
   const char* name;     /* as spire_array::column */
   spire_dtype dtype;    /* SPIRE_F32 for images, features and values; else SPIRE_I32 */
@@ -182,8 +185,9 @@ typedef struct spire_sample_spec {
   const spire_column* columns; /* the first one is the model's input */
   size_t column_count;
   int64_t classes; /* of labels, or the vocabulary's size; 0 for values */
-  int64_t train_samples,
-      test_samples; /* of the data that the batches are from; 0: all batches are full */
+  /* Of the data that the batches are from; 0: all batches are full. train_samples may be
+   * SPIRE_ANY_BATCH: any number of samples up to the global batch. */
+  int64_t train_samples, test_samples;
 } spire_sample_spec;
 
 /* For batches of the caller: spire_trainer_step() and spire_trainer_evaluate(). */
@@ -248,6 +252,22 @@ SPIRE_API spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer,
                                                      const spire_array* arrays, size_t count,
                                                      spire_evaluation* evaluation);
 
+/* A step in parts, for programs that read or change gradients. spire_trainer_compute_gradients()
+ * runs forward and backward on a batch, as spire_trainer_step_arrays() takes it; called again, it
+ * adds a batch, and all numbers are means over the samples of all of them.
+ * spire_trainer_gradient() gives the averaged gradient of a trained weight (`elements` numbers, as
+ * spire_weight has them) in memory that may be read and written until the step ends:
+ * spire_trainer_update() updates the weights with it, spire_trainer_reject() leaves everything as
+ * it was. Until then functions that train, evaluate, predict, load, save or write a weight fail. */
+SPIRE_API spire_status spire_trainer_compute_gradients(spire_trainer* trainer,
+                                                       const spire_array* arrays, size_t count,
+                                                       spire_step* step);
+SPIRE_API spire_status spire_trainer_gradient(spire_trainer* trainer, const char* name,
+                                              float** values, size_t* elements);
+SPIRE_API spire_status spire_trainer_update(spire_trainer* trainer, const double* lr,
+                                            spire_step* step);
+SPIRE_API spire_status spire_trainer_reject(spire_trainer* trainer);
+
 /* numbers: fp32 outputs of one sample. rows: of the first column, as in spire_trainer_step().
  * outputs: memory for `room` floats, of which count * numbers are written. */
 SPIRE_API spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers);
@@ -279,6 +299,39 @@ SPIRE_API spire_status spire_trainer_hash(spire_trainer* trainer, uint64_t* hash
 /* Write and read a checkpoint with the optimizer's state, which `trainer` reads as well. */
 SPIRE_API spire_status spire_trainer_save(spire_trainer* trainer, const char* file);
 SPIRE_API spire_status spire_trainer_load(spire_trainer* trainer, const char* file);
+
+/* The bytes of such a file. */
+typedef struct spire_bytes spire_bytes;
+
+SPIRE_API spire_status spire_trainer_save_bytes(spire_trainer* trainer, spire_bytes** bytes);
+SPIRE_API spire_status spire_trainer_load_bytes(spire_trainer* trainer, const void* data,
+                                                size_t size);
+SPIRE_API const void* spire_bytes_data(const spire_bytes* bytes); /* until they are destroyed */
+SPIRE_API size_t spire_bytes_size(const spire_bytes* bytes);
+SPIRE_API void spire_bytes_destroy(spire_bytes* bytes);
+
+/* A model with weights of its own, whose outputs are computed by the threads that call, any number
+ * at once, also while the trainer trains. */
+typedef struct spire_session spire_session;
+
+/* From a trainer's present weights, or from a run's folder (its best checkpoint) or a checkpoint
+ * file. rows: computed at a time, at least 1. */
+SPIRE_API spire_status spire_session_create(spire_trainer* trainer, int64_t rows,
+                                            spire_session** session);
+SPIRE_API spire_status spire_session_open(const char* checkpoint, int64_t rows,
+                                          spire_session** session);
+SPIRE_API void spire_session_destroy(spire_session* session);
+/* Copies the trainer's present weights, on the thread that uses the trainer. Calls of
+ * spire_session_predict() go on meanwhile. */
+SPIRE_API spire_status spire_session_update(spire_session* session, spire_trainer* trainer);
+/* columns: how many of the model's columns its outputs depend on. numbers: outputs of a row. */
+SPIRE_API spire_status spire_session_shape(const spire_session* session, size_t* columns,
+                                           int64_t* numbers);
+/* arrays: `count` columns of equally many rows. outputs: memory for `room` floats; rows * numbers
+ * are written. */
+SPIRE_API spire_status spire_session_predict(const spire_session* session,
+                                             const spire_array* arrays, size_t count,
+                                             float* outputs, size_t room);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 // except: automatic is auto, yes is true, no is false, classes is class, values is value.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -135,8 +136,7 @@ struct SyntheticConfig {
   Kind kind = Kind::images;
   std::vector<int64_t> shape = {32, 32, 3};  // images (H, W, C), features (F), tokens (T)
   int64_t classes = 10;                      // tokens: size of the vocabulary
-  int64_t samples = 50000;                   // for training
-  int64_t test_samples = 10000;
+  int64_t samples = 50000, test_samples = 10000;
 };
 
 // Names of the arrays with inputs and targets, one row a sample, for training or testing. hdf5:
@@ -278,11 +278,10 @@ struct AdaptConfig {
   LoraConfig lora;
 };
 
-struct LrFactor {
+struct WeightFactor {
   std::string pattern;  // of names of parameters, as in a shell: "stem.*"
-  double factor = 1.0;  // of the learning rate
-
-  bool operator==(const LrFactor&) const = default;
+  double factor = 1.0;
+  bool operator==(const WeightFactor&) const = default;
 };
 
 // Comments name the optimizers that use a member, if not all do.
@@ -292,15 +291,16 @@ struct OptimizerConfig {
 
   Name name = Name::sgd;
   double lr = 0.1;
-  std::vector<LrFactor> lr_factors = {};  // the first that matches a parameter applies to it
-  double momentum = 0.9;                  // sgd, lars
-  bool nesterov = false;                  // sgd
+  std::vector<WeightFactor> lr_factors = {}, decay_factors = {};  // the first that matches counts
+  double momentum = 0.9;                                          // sgd, lars
+  bool nesterov = false;                                          // sgd
   double weight_decay = 0.0;
   Decay decay = Decay::all;           // which weights decay; matrices: no biases
   double beta1 = 0.9, beta2 = 0.999;  // adam, adamw, lamb
   double epsilon = 1e-8;              // adam, adamw, lamb
   double trust_coefficient = 0.001;   // lars
   double clip_norm = 0.0;             // largest norm of the whole gradient; 0: no clipping
+  std::shared_ptr<const class Optimizer> own = nullptr;  // the program's (optimizer.h)
 };
 
 // Exponential moving average of the weights; evaluation uses it.

@@ -89,6 +89,11 @@ struct TrainerOptions {
   // For batches of the caller: size of the dataset from which the caller takes them, so that the
   // last batch of an epoch may be smaller. 0: all batches are full.
   int64_t train_samples = 0, test_samples = 0;
+  // Batches of the caller may have any number of samples up to the global batch. The constructor
+  // then compiles the model for each number of samples that a tower may have, which takes as many
+  // times as long; on GPUs their engines are chosen without measuring. Where kernels for different
+  // numbers read a weight in different layouts, each update makes all of these.
+  bool any_batch = false;
   // Rows that predict() computes at a time, for which memory is reserved; 0: predict() cannot be
   // called. Default: batch_size, for token models 1.
   std::optional<int64_t> predict_rows = {};
@@ -99,6 +104,11 @@ struct TrainerOptions {
   // Gets notes and warnings of the constructor, of load(), and of steps that the guard skips.
   std::function<void(std::string_view)> on_remark = {};
 };
+
+// Gets the gradient of each tower (share of the global batch) of this process for each trained
+// weight, fp32 as WeightInfo has it. The gradients of all towers add up to the averaged gradient.
+using TowerGradients =
+    std::function<void(int tower, const std::string& weight, std::span<const float> gradient)>;
 
 // Callbacks of fit(). They run on the caller's thread and may call any method except fit(). A
 // callback that returns false or throws ends fit(). Several processes end together, after one more
@@ -156,13 +166,33 @@ class SPIRE_API Trainer {
 
   // One optimizer step on a global batch; every process passes the whole batch. lr: instead of the
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
-  // train_samples, for columns that do not match, and for a rate that is negative or not finite;
-  // Error(data) for labels and tokens that are out of range (Column); Error(diverged) for a bad
-  // step (see above). An fp16 step whose gradients overflow is skipped instead.
+  // train_samples or any_batch allows it, for columns that do not match, and for a rate that is
+  // negative or not finite; Error(data) for labels and tokens that are out of range (Column);
+  // Error(diverged) for a bad step (see above). An fp16 step whose gradients overflow is skipped
+  // instead.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
+  // A step in parts, for programs that read or change gradients: compute_gradients() runs forward
+  // and backward on a global batch, and update() is the rest of step(). Before it, gradient()
+  // returns the averaged gradient of a weight (without fp16's loss scale) in memory that the
+  // program may read and write until the step ends. More calls of compute_gradients() add batches:
+  // gradients, statistics, loss and metric are then means over the samples of all of them.
+  // reject() instead of update() leaves weights, statistics and optimizer as they were, and does
+  // not count as a step. fp16: where the gradients overflowed (StepResult::skipped), update()
+  // changes nothing but the loss scale, whatever was written; reject() would leave it too high.
+  // optimizer.clip_norm and guard apply to the gradients as update() finds them. All processes make
+  // the same calls; what rank 0 writes counts. Throw as step(); gradient() also Error(config) for
+  // the name of no trained weight. Until the step ends, methods that train, evaluate, predict,
+  // save, load or write a weight throw Error(config).
+  // Memory: gradient() keeps a copy of all gradients on the host, further batches one more, and
+  // on_tower one for each tower; it is called on the caller's thread, in the end.
+  StepResult compute_gradients(const Samples& batch, const TowerGradients& on_tower = {});
+  std::span<float> gradient(const std::string& name);
+  StepResult update(std::optional<double> lr = {});
+  void reject();
+
   // Evaluates the present weights (their averages with ema.decay). samples: any number of full
-  // batches; the last may be smaller if test_samples allows it. Throws as step(), except
-  // Error(diverged).
+  // batches; the last may be smaller if test_samples or any_batch allows it. Throws as step(),
+  // except Error(diverged).
   EvaluationResult evaluate(const Samples& samples);
 
   // Trains on the datasets from the present step on, in the order of train(), with the same bits;
@@ -199,6 +229,13 @@ class SPIRE_API Trainer {
   // none; all processes pass them to load().
   [[nodiscard]] std::vector<std::byte> save();
   void load(std::span<const std::byte> file);
+  // Reads weights and running statistics alone, as config.init does at the start of a run: from a
+  // checkpoint of any batch, towers and optimizer, or from safetensors (docs/weights.md). Steps,
+  // data position and optimizer state stay; averages become these weights; what `skip` and
+  // `strict` leave out keeps its present values. on_remark is told what was loaded. Throws
+  // Error(checkpoint) where tensors do not match, Error(config) for entries of `from` that match
+  // nothing, and with adapters.
+  void load_weights(const InitConfig& from);
 
  private:
   friend class InferenceSession;  // reads the parts

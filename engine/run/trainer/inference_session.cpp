@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/fail.h"
 #include <spire/inference.h>
 #include <spire/load_config.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/device/lane_team.h"
@@ -287,6 +287,7 @@ void InferenceSession::update(Trainer& trainer) {
          "InferenceSession::update(): the trainer's weights have other names or shapes, or lie "
          "otherwise (freeze, adapt, distill); make a new session from it");
   std::vector<float> flat(static_cast<size_t>(impl_->model.layout.total_floats()));
+  p.need_no_gradients("InferenceSession::update()");
   p.guarded([&] { p.trainer->read_evaluation_weights(flat); });
   impl_->set(flat.data());
 }

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <exception>
 
-#include "engine/base/fail.h"
 #include <spire/train.h>
 
+#include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/config/text.h"
@@ -42,13 +42,13 @@ bool is_rate(double lr) {
   return std::isfinite(static_cast<float>(lr)) && lr >= 0;
 }
 
-void check_rate(double lr, const char* where) {
+}  // namespace
+
+void Trainer::Parts::check_rate(double lr, const char* where) {
   if (!is_rate(lr))
     fail(Category::config, "{}: the learning rate is {}; give a number from 0 on", where,
          unsigned_nan(lr));
 }
-
-}  // namespace
 
 Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
                       const TrainerOptions& given, bool can_read, World& in)
@@ -112,6 +112,7 @@ TowerTrainerOptions Trainer::Parts::tower_options() const {
     tower.train_samples = drops ? 0 : options.train_samples;
     tower.test_samples = options.test_samples;
   }
+  tower.any_batch = options.any_batch;
   bool gathers = setup.config.strategy == RunConfig::Strategy::sharded && world.size() > 1;
   tower.snapshot = gathers ? SnapshotChoice::always : SnapshotChoice::never;
   tower.judged = true;
@@ -119,7 +120,16 @@ TowerTrainerOptions Trainer::Parts::tower_options() const {
   return tower;
 }
 
+void Trainer::Parts::check_process() const {
+  if (::getpid() != process)
+    fail(Category::config,
+         "this Trainer belongs to process {}; a child made by fork() has none of its threads: make "
+         "one in the child",
+         process);
+}
+
 void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool& spoils) {
+  check_process();
   if (spoiled)
     fail(spoiled->category(),
          "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
@@ -158,9 +168,16 @@ Trainer::Trainer(const RunConfig& config, const TrainerOptions& options)
 Trainer::Trainer(const RunConfig& config, const DataSource& data, const TrainerOptions& options)
     : parts_(Parts::make(config, data, options, true)) {}
 
-Trainer::~Trainer() = default;
+// In a child of fork() there are no threads to end.
+Trainer::~Trainer() {
+  if (parts_ && ::getpid() != parts_->process) static_cast<void>(parts_.release());
+}
 Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&& other) noexcept {
+  Trainer ends(std::move(other));
+  std::swap(parts_, ends.parts_);
+  return *this;
+}
 
 const RunConfig& Trainer::config() const {
   return parts_->setup.config;
@@ -183,19 +200,24 @@ int64_t Trainer::steps_done() const {
 
 StepResult Trainer::step(const Samples& samples, std::optional<double> lr) {
   Parts& p = *parts_;
-  if (p.tower.train_columns.size() != p.data().columns.size())
-    fail(Category::config,
-         "step(): data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix "
-         "to 0");
-  p.check_count(samples.count, p.tower.train_samples, "train_samples");
-  p.check(samples);
-  if (lr) check_rate(*lr, "step()");
+  p.need_no_gradients("step()");
+  p.check_batch(samples, "step()");
+  if (lr) Parts::check_rate(*lr, "step()");
   const Batch& batch = p.batch.fill(samples, 0, samples.count);
   StepOutcome outcome;
   p.guarded(
       [&] { outcome = p.trainer->step(batch, p.done, lr.value_or(p.schedule.lr(p.done)), false); });
   p.take(outcome);
   return p.result_of(outcome);
+}
+
+void Trainer::Parts::check_batch(const Samples& samples, const char* method) const {
+  if (tower.train_columns.size() != data().columns.size())
+    fail(Category::config,
+         "{}: data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix to 0",
+         method);
+  check_count(samples.count, tower.train_samples, "train_samples");
+  check(samples);
 }
 
 // The judge has kept a bad step from the weights, on all processes alike: it leaves a valid state.
@@ -239,6 +261,7 @@ EvaluationResult Trainer::Parts::result_of(const EvaluationSums& sums) const {
 
 EvaluationResult Trainer::evaluate(const Samples& samples) {
   Parts& p = *parts_;
+  p.need_no_gradients("evaluate()");
   int64_t global = global_batch();
   if (samples.count < 1) fail(Category::config, "Samples: there are none to evaluate");
   p.check_count((samples.count - 1) % global + 1, p.tower.test_samples, "test_samples");
@@ -257,6 +280,7 @@ EvaluationResult Trainer::evaluate(const Samples& samples) {
 EvaluationResult Trainer::evaluate() {
   Parts& p = *parts_;
   p.need_data("evaluate()");
+  p.need_no_gradients("evaluate()");
   return p.evaluate_test_data();
 }
 
@@ -290,11 +314,28 @@ EvaluationResult Trainer::Parts::evaluate_test_data() {
   return result_of(sums);
 }
 
+namespace {
+
+struct FitMark {
+  explicit FitMark(bool& in) : in_fit(in) { in_fit = true; }
+  ~FitMark() { in_fit = false; }
+  FitMark(const FitMark&) = delete;
+  FitMark& operator=(const FitMark&) = delete;
+  bool& in_fit;
+};
+
+}  // namespace
+
 // The loop is on the caller's thread, and each step on the leading lane: a callback may call any
 // method. Several processes end together: a step carries the wish of each to all.
 EvaluationResult Trainer::fit(const FitOptions& options) {
   Parts& p = *parts_;
   p.need_data("fit()");
+  p.need_no_gradients("fit()");
+  p.check_process();
+  if (p.in_fit)
+    fail(Category::config, "fit(): called by a callback of fit(), which goes on by itself");
+  FitMark mark(p.in_fit);
   if (options.steps && *options.steps < 0)
     fail(Category::config, "FitOptions::steps: {} is negative", *options.steps);
   if (!p.train_data)
@@ -313,7 +354,13 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
     }
   };
   EvaluationResult last;
-  int64_t loaded = -1;  // the step for which the loader has the next batch
+  int64_t loaded = -1;            // the step for which the loader has the next batch
+  auto check_end_of_step = [&] {  // a callback may have begun one
+    if (!p.has_gradients) return;
+    p.train_data->stop();
+    if (thrown) std::rethrow_exception(thrown);
+    p.need_no_gradients("fit()");
+  };
   while (p.done < end && !ends) {
     wants_end = wants_end || (options.stop && options.stop->load());
     if (alone && wants_end) break;
@@ -322,7 +369,7 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
       p.train_data->start(p.done / per_epoch, p.done % per_epoch, end / per_epoch + 1);
     StepOutcome outcome;
     double lr = options.lr ? options.lr(p.done) : p.schedule.lr(p.done);
-    if (!is_rate(lr)) p.guarded([&] { check_rate(lr, "FitOptions::lr"); }, false);
+    if (!is_rate(lr)) p.guarded([&] { Parts::check_rate(lr, "FitOptions::lr"); }, false);
     bool spoils = false;  // a sample that cannot be read
     p.guarded(
         [&] {
@@ -335,9 +382,11 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
     loaded = p.done;
     ends = outcome.stop;
     call(options.on_step, p.result_of(outcome));
+    check_end_of_step();
     if ((p.done % per_epoch != 0 && p.done != end) || (alone && wants_end)) continue;
     last = p.evaluate_test_data();
     call(options.on_epoch, (p.done + per_epoch - 1) / per_epoch, last);
+    check_end_of_step();
   }
   p.train_data->stop();
   if (thrown) std::rethrow_exception(thrown);
@@ -348,9 +397,10 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
 void Trainer::Parts::check_count(int64_t count, int64_t all, const char* option) const {
   int64_t global = setup.placement.global_batch;
   if (count == global || (count > 0 && count == all % global)) return;
+  if (options.any_batch && 0 < count && count < global) return;
   fail(Category::config,
        "Samples: a batch of {}, but the global batch is {} ({} towers of {}{}); for a smaller last "
-       "batch of an epoch set TrainerOptions::{}",
+       "batch of an epoch set TrainerOptions::{}, for smaller ones any_batch",
        count, global, setup.placement.towers,
        global % setup.placement.batch_size == 0 ? "" : "at most ", setup.placement.batch_size,
        option);

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <unistd.h>
+
 #include <spire/error.h>
 #include <spire/trainer.h>
 #include <spire/world.h>
@@ -66,6 +68,12 @@ struct Trainer::Parts {
   void check(const Samples& samples) const;
   void check_count(int64_t count, int64_t all, const char* option) const;
   void need_data(const char* method) const;
+  static void check_rate(double lr, const char* where);
+  void check_process() const;
+  void check_batch(const Samples& batch, const char* method) const;
+  void need_gradients(const char* method) const;
+  void need_no_gradients(const char* method) const;
+  const ParameterEntry& find(const std::string& name) const;
   const ParameterEntry& find(const std::string& name, size_t values) const;
   void predict_batches(const GivenRows& rows, int64_t count, std::vector<float>& outputs);
   // Calls write(metadata) on rank 0, when the state is ready, and returns on all processes.
@@ -85,8 +93,11 @@ struct Trainer::Parts {
   TowerTrainerOptions tower;
   std::unique_ptr<TowerTrainer> trainer;
   int64_t done = 0, samples_seen = 0;
+  bool in_fit = false;         // a callback of fit() may be running
+  bool has_gradients = false;  // between compute_gradients() and the end of the step
   Guard guard;
-  std::optional<Error> spoiled;  // the error after which there is no valid state
+  std::optional<Error> spoiled;      // the error after which there is no valid state
+  const pid_t process = ::getpid();  // a child of fork() has none of its threads
 };
 
 }  // namespace spire

@@ -5,15 +5,17 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
-#include "engine/base/fail.h"
 #include <spire/train.h>
 
+#include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_file.h"
+#include "engine/run/initial/initial_weights.h"
 #include "engine/run/resume.h"
 #include "engine/run/trainer/trainer_parts.h"
 
@@ -109,6 +111,7 @@ Shape Trainer::output_shape() const {
 std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
   Parts& p = *parts_;
   if (p.predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
+  p.need_no_gradients("predict()");
   if (rows.data == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
   const Column& column = p.setup.data.test->spec().columns.front();
   check_rows(column, rows, count);
@@ -169,20 +172,26 @@ void Trainer::read_weight(const std::string& name, std::span<float> values) {
 void Trainer::write_weight(const std::string& name, std::span<const float> values) {
   Parts& p = *parts_;
   const ParameterEntry& entry = p.find(name, values.size());
+  p.need_no_gradients("write_weight()");
   p.guarded([&] { p.trainer->write_weight(entry, values); });
 }
 
-const ParameterEntry& Trainer::Parts::find(const std::string& name, size_t values) const {
+const ParameterEntry& Trainer::Parts::find(const std::string& name) const {
   const std::vector<ParameterEntry>& entries = trainer->layout().entries();
   auto entry = std::find_if(entries.begin(), entries.end(), [&](const ParameterEntry& known) {
     return known.name == name && !known.teacher;
   });
   if (entry == entries.end())
     fail(Category::config, "the model has no weight '{}'; weights() lists them", name);
-  if (static_cast<int64_t>(values) != entry->elements())
-    fail(Category::config, "weight '{}' is {}, which are {} numbers, not {}", name,
-         to_string(entry->shape), entry->elements(), values);
   return *entry;
+}
+
+const ParameterEntry& Trainer::Parts::find(const std::string& name, size_t values) const {
+  const ParameterEntry& entry = find(name);
+  if (static_cast<int64_t>(values) != entry.elements())
+    fail(Category::config, "weight '{}' is {}, which are {} numbers, not {}", name,
+         to_string(entry.shape), entry.elements(), values);
+  return entry;
 }
 
 uint64_t Trainer::parameter_hash() {
@@ -194,6 +203,7 @@ uint64_t Trainer::parameter_hash() {
 
 // The broadcast ends the call on all ranks when the state is written.
 void Trainer::Parts::save(const std::function<void(const StateMetadata&)>& write) {
+  need_no_gradients("save()");
   guarded(
       [&] {
         trainer->capture_state();
@@ -228,6 +238,7 @@ std::vector<std::byte> Trainer::save() {
 
 // open: on each process, within the call that all make.
 void Trainer::Parts::load(const std::function<CheckpointFile()>& open, const std::string& name) {
+  need_no_gradients("load()");
   std::optional<CheckpointFile> checkpoint;
   guarded(
       [&] {
@@ -259,6 +270,31 @@ void Trainer::load(std::span<const std::byte> file) {
     return std::move(*opened);
   };
   parts_->load(open, "the state in memory");
+}
+
+void Trainer::load_weights(const InitConfig& from) {
+  Parts& p = *parts_;
+  p.need_no_gradients("load_weights()");
+  if (from.from == "none") fail(Category::config, "load_weights(): InitConfig::from names no file");
+  if (p.setup.config.adapt.lora.rank > 0)
+    fail(
+        Category::config,
+        "load_weights(): beside adapters (adapt.lora) other weights are another model; use load(), "
+        "or a new Trainer with init.from");
+  InitConfig& init = p.setup.config.init;  // which a saved state shows as the run began
+  InitConfig before = std::exchange(init, from);
+  try {
+    p.guarded(
+        [&] {
+          std::string loaded = load_initial_weights(p.setup, *p.trainer, p.remarks);
+          if (!loaded.empty()) p.remarks.on_note(loaded);
+        },
+        false);
+  } catch (...) {
+    init = before;
+    throw;
+  }
+  init = before;
 }
 
 // Another seed or batch would be another run.

@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/fail.h"
 #include "engine/base/thread.h"
 #include "engine/device/load/host_use.h"
 #include "engine/device/nvml/gpu_monitor.h"
@@ -162,7 +161,7 @@ std::vector<WatchedDevice> watched_devices(const Placement& placement,
     if (device.id.kind == DeviceKind::cuda) continue;
     for (int l = device.first_lane; l < device.first_lane + device.lanes; ++l) {
       const LaneSpec& lane = placement.lanes[static_cast<size_t>(l)];
-      entry.thread_names.push_back(fmt::format("lane {}", l));
+      entry.thread_names.push_back(system_thread_name(fmt::format("lane {}", l)));
       entry.threads += lane.threads;
       entry.cores.insert(entry.cores.end(), lane.cores.begin(), lane.cores.end());
     }

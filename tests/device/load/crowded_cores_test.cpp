@@ -56,9 +56,9 @@ size_t threads_named(const std::string& name) {
 // libgomp does not wait for the threads of a team to end.
 void wait_for_turns(size_t threads) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (threads_named("turns") != threads && std::chrono::steady_clock::now() < end)
+  while (threads_named("spire turns") != threads && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(threads_named("turns"), threads);
+  EXPECT_EQ(threads_named("spire turns"), threads);
 }
 
 class CrowdedCoresTest : public testing::Test {
@@ -94,10 +94,10 @@ TEST_F(CrowdedCoresTest, ATeamTakesTurnsOnTheCoreThatIsLeft) {
       return cores_of_team(2);
     };
     EXPECT_THAT(settled({{0.1, 0}}), Each(two_));
-    EXPECT_EQ(threads_named("turns"), 0u);
+    EXPECT_EQ(threads_named("spire turns"), 0u);
     Cores second = {two_[1]}, first = {two_[0]};
     EXPECT_THAT(settled({{0.7, 0}}), Each(second));
-    EXPECT_GT(threads_named("turns"), 0u);
+    EXPECT_GT(threads_named("spire turns"), 0u);
     EXPECT_THAT(settled(std::nullopt), Each(second));
     EXPECT_THAT(settled({{0.2, 0.1}}), Each(second)) << "on the brink";
     EXPECT_THAT(settled({{0.4, 0.6}}), Each(second)) << "as good as the other";
@@ -149,7 +149,7 @@ TEST_F(CrowdedCoresTest, NothingChangesWhereTheSystemRefusesTheThreads) {
     for (int later = 0; later < 2; ++later) {
       crowded.settle(0);
       EXPECT_THAT(cores_of_team(2), Each(two_));
-      EXPECT_EQ(threads_named("turns"), 0u);
+      EXPECT_EQ(threads_named("spire turns"), 0u);
       three_readings(crowded, {{1, 0}}, now);  // no second try, which might take the last threads
     }
   }).join();

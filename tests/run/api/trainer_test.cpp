@@ -5,40 +5,14 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/base/fail.h"
-#include "tests/run/api/point_data.h"
+#include <fmt/format.h>
+
+#include "tests/run/api/point_line.h"
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Weights 0..2 and the bias, in fp64.
-using Line = std::array<double, 4>;
-
-Line line_of(Trainer& trainer) {
-  std::array<float, 3> weight{};
-  std::array<float, 1> bias{};
-  trainer.read_weight("dense.weight", weight);
-  trainer.read_weight("dense.bias", bias);
-  return {weight[0], weight[1], weight[2], bias[0]};
-}
-
-double predict(const Line& line, const float* x) {
-  return line[0] * x[0] + line[1] * x[1] + line[2] * x[2] + line[3];
-}
-
-// loss = mean (p - v)^2, so the gradient is mean 2 (p - v) (x, 1).
-Line after_step(const Line& line, const PointData& data, int64_t first, int64_t rows, double lr) {
-  Line next = line;
-  for (int64_t i = first; i < first + rows; ++i) {
-    const float* x = data.features.data() + 3 * i;
-    double d = 2 * (predict(line, x) - data.values[static_cast<size_t>(i)]);
-    for (size_t f = 0; f < 3; ++f) next[f] -= lr * d * x[f] / static_cast<double>(rows);
-    next[3] -= lr * d / static_cast<double>(rows);
-  }
-  return next;
-}
 
 TEST(TrainerApi, AStepIsTheClosedForm) {
   PointData data(32);
