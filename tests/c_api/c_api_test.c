@@ -478,7 +478,7 @@ static void test_errors(const char* folder) {
   spire_config* fresh = make_config(NULL);
   spire_trainer* none = NULL;
   EXPECT_ERROR(spire_trainer_create(fresh, &declared_spec, &none), SPIRE_CONFIG,
-               "column 'features' is declared fp64; batches have it as fp32");
+               "column 'features' is declared fp64; declare fp32");
   spire_config_destroy(fresh);
   /* It goes on after these. */
   EXPECT(spire_trainer_step(trainer, columns, batch, NULL, NULL) == SPIRE_OK);

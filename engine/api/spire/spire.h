@@ -4,6 +4,9 @@
 // spire::Error. The library never exits the process, installs a signal handler or changes the
 // environment, except in trainer_main(), which is the whole program.
 #pragma once
+#if defined(__cplusplus) && __cplusplus < 202002L
+#error "Spire's headers need C++20 (g++ -std=c++20)"
+#endif
 #include <spire/checkpoint.h>  // finds the checkpoint that a user names
 #include <spire/dataset.h>     // columns of samples, the interface of datasets, datasets in memory
 #include <spire/dataset_tools.h>   // conversion and checks of datasets

@@ -180,11 +180,12 @@ class SPIRE_API Trainer {
   // not count as a step. fp16: where the gradients overflowed (StepResult::skipped), update()
   // changes nothing but the loss scale, whatever was written; reject() would leave it too high.
   // optimizer.clip_norm and guard apply to the gradients as update() finds them. All processes make
-  // the same calls; what rank 0 writes counts. Throw as step(); gradient() also Error(config) for
-  // the name of no trained weight. Until the step ends, methods that train, evaluate, predict,
-  // save, load or write a weight throw Error(config).
-  // Memory: gradient() keeps a copy of all gradients on the host, further batches one more, and
-  // on_tower one for each tower; it is called on the caller's thread, in the end.
+  // the same calls; what rank 0 writes counts. Throw as step(), but a bad step ends in update(),
+  // which then leaves no gradients; gradient() also Error(config) for the name of no trained
+  // weight. Until the step ends, methods that train, evaluate, predict, save, load or write a
+  // weight throw Error(config). Memory: gradient() keeps a copy of all gradients on the host,
+  // further batches one more, and on_tower one for each tower; it is called on the caller's thread,
+  // in the end.
   StepResult compute_gradients(const Samples& batch, const TowerGradients& on_tower = {});
   std::span<float> gradient(const std::string& name);
   StepResult update(std::optional<double> lr = {});
@@ -236,6 +237,7 @@ class SPIRE_API Trainer {
   // Error(checkpoint) where tensors do not match, Error(config) for entries of `from` that match
   // nothing, and with adapters.
   void load_weights(const InitConfig& from);
+  void load_weights(std::span<const std::byte> checkpoint);  // as save() returned it
 
  private:
   friend class InferenceSession;  // reads the parts

@@ -1,6 +1,7 @@
 #include "engine/run/trainer/staged_batch.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -269,11 +270,10 @@ void check_columns(const SampleSpec& spec) {
     bool of_run =
         is_computed(column) && (column.dtype == DType::bf16 || column.dtype == DType::f16);
     if (expected && column.dtype != *expected && !of_run)
-      fail(
-          Category::config,
-          "SampleSpec: column '{}' is declared {}; batches have it as {}: declare that and convert "
-          "the numbers",
-          column.name, name(column.dtype), name(*expected));
+      fail(Category::config,
+           "SampleSpec: column '{}' is declared {}; declare {}: a batch's other numbers are "
+           "converted",
+           column.name, name(column.dtype), name(*expected));
     if (std::ranges::any_of(column.shape.dims(), [](int64_t dim) { return dim < 1; }))
       fail(Category::config, "SampleSpec: the shape {} of column '{}' has no elements",
            to_string(column.shape), column.name);
@@ -297,8 +297,25 @@ bool ends_with_run(ScheduleConfig::Name schedule) {
 
 }  // namespace
 
+// A model of Spire reads the first column; a target there would be its own answer.
+void check_first_column(const SampleSpec& spec) {
+  auto is_target = [](const Column& column) {
+    constexpr std::array names = {"labels", "targets",      "values", "target_images",
+                                  "masks",  "other_labels", "mix"};
+    return std::ranges::find(names, column.name) != names.end();
+  };
+  auto input = std::ranges::find_if_not(spec.columns, is_target);
+  if (input == spec.columns.begin() || input == spec.columns.end()) return;
+  fail(
+      Category::config,
+      "SampleSpec: the first column is '{}', with which a loss compares; the model reads the first "
+      "one: put '{}' there",
+      spec.columns.front().name, input->name);
+}
+
 DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options) {
   check_columns(spec);
+  if (!options.model) check_first_column(spec);
   if (options.train_samples < 0 || options.test_samples < 0)
     fail(Category::config, "TrainerOptions: a negative number of samples");
   int64_t train = options.train_samples, test = options.test_samples;

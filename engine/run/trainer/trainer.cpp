@@ -398,6 +398,12 @@ void Trainer::Parts::check_count(int64_t count, int64_t all, const char* option)
   int64_t global = setup.placement.global_batch;
   if (count == global || (count > 0 && count == all % global)) return;
   if (options.any_batch && 0 < count && count < global) return;
+  if (count < 1) fail(Category::config, "Samples: count is {}; it is the number of rows", count);
+  if (count > global)
+    fail(Category::config,
+         "Samples: a batch of {}, but the global batch is {}; raise batch_size, or give the rows "
+         "in several batches",
+         count, global);
   fail(Category::config,
        "Samples: a batch of {}, but the global batch is {} ({} towers of {}{}); for a smaller last "
        "batch of an epoch set TrainerOptions::{}, for smaller ones any_batch",

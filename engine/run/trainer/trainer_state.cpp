@@ -272,6 +272,11 @@ void Trainer::load(std::span<const std::byte> file) {
   parts_->load(open, "the state in memory");
 }
 
+void Trainer::load_weights(std::span<const std::byte> checkpoint) {
+  StateFile copy(checkpoint);
+  with_name(copy.path(), "the state in memory", [&] { load_weights({.from = copy.path()}); });
+}
+
 void Trainer::load_weights(const InitConfig& from) {
   Parts& p = *parts_;
   p.need_no_gradients("load_weights()");
@@ -302,8 +307,8 @@ void Trainer::Parts::check_loaded(const StateMetadata& state, const std::string&
   auto compare = [&](const char* key, auto mine, auto saved) {
     if (mine == saved) return;
     fail(Category::config,
-         "{}: {}, but {} was saved with {}; use the same, or begin a new run from its weights by "
-         "init.from",
+         "{}: {}, but {} was saved with {}; use the same, or read its weights alone by "
+         "load_weights()",
          key, mine, file, saved);
   };
   compare("seed", setup.config.seed, state.seed);

@@ -127,10 +127,9 @@ TEST(ColumnRows, AColumnThatIsDeclaredOtherwiseIsRefused) {
   for (DType dtype : {DType::f64, DType::i32, DType::u8}) {
     SampleSpec spec = data.spec();
     spec.columns[0].dtype = dtype;
-    expect_error(
-        Category::config,
-        fmt::format("column 'features' is declared {}; batches have it as fp32", name(dtype)),
-        [&] { Trainer trainer(point_config(), spec); });
+    expect_error(Category::config,
+                 fmt::format("column 'features' is declared {}; declare fp32", name(dtype)),
+                 [&] { Trainer trainer(point_config(), spec); });
     spec = data.spec();
     spec.columns[1].dtype = dtype;
     expect_error(Category::config, "column 'values' is declared",
@@ -138,7 +137,7 @@ TEST(ColumnRows, AColumnThatIsDeclaredOtherwiseIsRefused) {
   }
   SampleSpec spec = data.spec();
   spec.columns[1] = {"labels", {}, DType::f32};
-  expect_error(Category::config, "column 'labels' is declared fp32; batches have it as int32",
+  expect_error(Category::config, "column 'labels' is declared fp32; declare int32",
                [&] { Trainer trainer(point_config(), spec); });
   spec = data.spec();
   spec.columns[0].shape = {-3};

@@ -1,4 +1,5 @@
 // Models and ops of the calling program.
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
@@ -152,7 +153,7 @@ TEST(OwnModel, AndOwnDataThrowWhatTheirCodeThrows) {
   PointData data(16);
   EXPECT_THROW(Trainer(point_config(), data.source(), {.model = model}), std::out_of_range);
 
-  bool fails = false;
+  std::atomic<bool> fails = false;  // readers read ahead
   auto read = [&](int64_t sample, int64_t, std::span<std::byte* const> rows) {
     if (fails) throw std::out_of_range("row");
     std::copy_n(&data.features[static_cast<size_t>(3 * sample)], 3,

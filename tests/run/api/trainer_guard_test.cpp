@@ -1,4 +1,5 @@
 // Steps of a Trainer that are bad change nothing, and errors that leave no valid state end it.
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -100,7 +101,8 @@ TEST(TrainerGuard, RatesAreNumbersFromZeroOn) {
 }
 
 // Data whose sample `broken` cannot be read, in training or in evaluation.
-DataSource broken_source(const PointData& data, const int64_t& broken, bool in_training) {
+DataSource broken_source(const PointData& data, const std::atomic<int64_t>& broken,
+                         bool in_training) {
   return [&data, &broken, in_training](const ReadOptions&) {
     auto reader = [&](bool breaks) {
       return [&, breaks](int64_t sample, int64_t, const std::vector<std::byte*>& out) {
@@ -119,7 +121,7 @@ DataSource broken_source(const PointData& data, const int64_t& broken, bool in_t
 // With a moving average, which an evaluation puts in the place of the weights.
 TEST(TrainerGuard, AnEvaluationOfASampleThatCannotBeReadChangesNothing) {
   PointData data(24);
-  int64_t broken = 21;  // of the third batch
+  std::atomic<int64_t> broken = 21;  // of the third batch
   RunConfig config = point_config();
   config.ema.decay = 0.5;
   Trainer trainer(config, broken_source(data, broken, false)), whole(config, data.source());
@@ -140,7 +142,7 @@ TEST(TrainerGuard, AnEvaluationOfASampleThatCannotBeReadChangesNothing) {
 
 TEST(TrainerGuard, AFitKeepsTheStepsBeforeASampleThatCannotBeRead) {
   PointData data(24);
-  int64_t broken = 5;
+  std::atomic<int64_t> broken = 5;  // readers read ahead
   RunConfig config = point_config();
   config.data.workers = 1;
   Trainer trainer(config, broken_source(data, broken, true)), whole(config, data.source());

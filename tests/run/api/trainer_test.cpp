@@ -358,7 +358,7 @@ TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
   Trainer trainer(point_config(), data.spec());
   auto step = [&](const Samples& samples) { return [&, samples] { trainer.step(samples); }; };
   expect_error(Category::config, "a batch of 7, but the global batch is 8", step(data.rows(0, 7)));
-  expect_error(Category::config, "a batch of 0", step(data.rows(0, 0)));
+  expect_error(Category::config, "count is 0; it is the number of rows", step(data.rows(0, 0)));
   expect_error(Category::config, "1 column given, but the data has 2",
                step({{data.features.data()}, 8}));
   expect_error(Category::config, "column 'values' is null",

@@ -45,7 +45,9 @@ TEST(TrainerUses, ReadsTheWeightsOfAnotherRun) {
   EXPECT_EQ(other.parameter_hash(), trainer.parameter_hash());
   EXPECT_EQ(other.steps_done(), 1);
   other.fit({.steps = 1});
-  expect_error(Category::config, "names no file", [&] { other.load_weights({}); });
+  other.load_weights(trainer.save());
+  EXPECT_EQ(other.parameter_hash(), trainer.parameter_hash());
+  expect_error(Category::config, "names no file", [&] { other.load_weights(InitConfig{}); });
   expect_error(Category::checkpoint, "/nowhere", [&] { other.load_weights({.from = "/nowhere"}); });
   uint64_t hash = other.parameter_hash();
   RunConfig wide = point_config();
@@ -54,6 +56,16 @@ TEST(TrainerUses, ReadsTheWeightsOfAnotherRun) {
   mlp.save(file);
   EXPECT_THROW(other.load_weights({.from = file}), Error);
   EXPECT_EQ(other.parameter_hash(), hash);
+}
+
+// A target in the first place would be the model's input, and learned at once.
+TEST(TrainerUses, TheFirstColumnIsNoTarget) {
+  SampleSpec spec;
+  spec.columns = {{"values", {1}, DType::f32}, {"features", {3}, DType::f32}};
+  expect_error(Category::config,
+               "the first column is 'values', with which a loss compares; the "
+               "model reads the first one: put 'features' there",
+               [&] { Trainer trainer(point_config(), spec); });
 }
 
 TEST(TrainerUses, FitIsNotCalledByItsCallbacks) {
