@@ -1,5 +1,6 @@
 // Configs, cancelling, this machine's devices, and what C's structs describe: dtypes, shapes,
 // arrays.
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,8 +16,11 @@ struct spire_devices {
 
 namespace spire {
 
-DType dtype_of_c(spire_dtype dtype) {
-  switch (dtype) {
+DType dtype_of_c(const spire_dtype& dtype) {
+  int number = 0;
+  static_assert(sizeof number == sizeof dtype);
+  std::memcpy(&number, &dtype, sizeof number);
+  switch (number) {
     case SPIRE_F32:
       return DType::f32;
     case SPIRE_F64:
@@ -26,7 +30,7 @@ DType dtype_of_c(spire_dtype dtype) {
     case SPIRE_I32:
       return DType::i32;
   }
-  fail(Category::config, "{} is not a spire_dtype", static_cast<int>(dtype));
+  fail(Category::config, "{} is not a spire_dtype", number);
 }
 
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner) {

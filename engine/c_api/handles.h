@@ -79,7 +79,7 @@ void check_index(size_t index, size_t count, std::string_view function, std::str
 // All throw Error(config) for NULL, and for a dtype or rank that does not exist. The Arrays refer
 // to the caller's `data`; all else is copied. owner, place: for messages, as "spire_data" and
 // "train".
-DType dtype_of_c(spire_dtype dtype);
+DType dtype_of_c(const spire_dtype& dtype);  // C may have any number there
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);
 std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
                                const std::string& place);
