@@ -2,8 +2,8 @@
 #             [VARIABLES <regex> AFTER <function>] [ISOLATED|GLOBAL])
 #   Lets the sources of a room include the target's headers and call its library's functions, which are found when a
 #   program first calls one (engine/base/opened_library.h). VARIABLES, each of 8 bytes, are copied then, once the
-#   function AFTER, which takes nothing, has run. ISOLATED, GLOBAL: OpenedLibrary::Symbols. Links the library instead where it is an archive, with a sanitizer,
-#   and on other processors than x86-64.
+#   function AFTER, which takes nothing, has run. ISOLATED, GLOBAL: OpenedLibrary::Symbols. Links the library instead
+#   where it is an archive, with a sanitizer, and on other processors than x86-64.
 #   Where it opens one, the room's sources have SPIRE_OPENS_<its name, as mpi>.
 # spire_opened_libraries   what programs link that need these libraries by name, so that what packages them finds them
 # The global property SPIRE_OPENED_FOLDERS has the folders where the system does not look for libraries.
@@ -45,7 +45,7 @@ function(spire_opens room scope)
     list(TRANSFORM found REPLACE " [BD] (.+)" "\\1")
     foreach(variable ${found})
       string(APPEND SPIRE_VARIABLES "__attribute__((visibility(\"hidden\"))) int64_t ${variable} = -1;\n")
-      string(APPEND SPIRE_COPIES "        {\"${variable}\", &${variable}, 8},\n")
+      string(APPEND SPIRE_COPIES "  copy(\"${variable}\", ${variable});\n")
     endforeach()
   endif()
   set(SPIRE_AFTER "${ARG_AFTER}")

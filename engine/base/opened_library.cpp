@@ -1,7 +1,5 @@
 #include "engine/base/opened_library.h"
 
-#include <cstring>
-
 #include <dlfcn.h>
 
 #include "engine/base/fail.h"
@@ -52,12 +50,6 @@ void OpenedLibrary::fail_missing() const {
   fail(Category::device,
        "{} cannot be used: {}; install its package, or add its folder to LD_LIBRARY_PATH", name_,
        handle_ ? "it lacks a function that this one calls" : why_);
-}
-
-void copy_variables(const OpenedLibrary& library, std::span<const OpenedVariable> variables) {
-  for (const OpenedVariable& variable : variables)
-    if (const void* found = library.variable(variable.name))
-      std::memcpy(variable.copy, found, variable.bytes);
 }
 
 }  // namespace spire

@@ -2,8 +2,6 @@
 // what trains in a program's memory needs neither MPI nor a web server. spire_opens()
 // (cmake/SpireOpens.cmake) writes for each such library a file with a stub for every function.
 #pragma once
-#include <cstddef>
-#include <span>
 #include <string>
 
 namespace spire {
@@ -29,14 +27,6 @@ class OpenedLibrary {
   bool isolated_;
   void* handle_ = nullptr;
 };
-
-// A copy of a variable of the library that its headers read.
-struct OpenedVariable {
-  const char* name;
-  void* copy;
-  size_t bytes;
-};
-void copy_variables(const OpenedLibrary& library, std::span<const OpenedVariable> variables);
 
 }  // namespace spire
 

@@ -147,16 +147,19 @@ void StateTransfer::restore(const SavedTensors* tensors) {
   update_.write_weights(values);
 }
 
-// A copy is edited, which becomes the weights of all replicas if nothing failed.
+// A copy is edited, which becomes the weights of all replicas if nothing failed. That of a GPU's
+// weights is one already.
 void StateTransfer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
   float* values = devices_.read_weights();
   if (devices_.placement().rank == 0) {
-    std::vector<float> edited(values, values + layout_.total_floats());
+    bool in_place = devices_.replica(devices_.host_device()).weights->on_host();
+    std::vector<float> copy(values, in_place ? values + layout_.total_floats() : values);
+    float* edited = in_place ? copy.data() : values;
     for (const ParameterEntry& entry : layout_.entries())
       if (!entry.teacher)
-        fill(entry, {edited.data() + entry.offset, static_cast<size_t>(entry.elements())});
-    std::ranges::copy(edited, values);
+        fill(entry, {edited + entry.offset, static_cast<size_t>(entry.elements())});
+    std::ranges::copy(copy, values);
   }
   devices_.status().wait(0, [&] { shards_.broadcast(values, devices_.host_stream()); });
   update_.write_weights(values);

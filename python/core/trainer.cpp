@@ -57,6 +57,24 @@ SampleSpec spec_of(const Columns& columns, int64_t classes) {
   return spec;
 }
 
+// Runs work() without the GIL. If it throws, what a function of the model raised comes before what
+// the engine made of it. errors: of the model; null: it has no functions.
+template <typename Work>
+void without_gil(const Work& work, PythonError* errors) {
+  std::exception_ptr thrown;
+  {
+    nb::gil_scoped_release released;
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  if (!thrown) return;
+  if (errors) errors->rethrow_if_any();
+  std::rethrow_exception(thrown);
+}
+
 class PythonTrainer {
  public:
   PythonTrainer(const GivenConfig& config, NamedArrays data, NamedArrays test,
@@ -226,20 +244,9 @@ class PythonTrainer {
     return found == shapes_.end() ? Shape() : found->second;
   }
 
-  // Without the GIL. What a function of the model raised comes before what the engine throws.
   template <typename Work>
   void guarded(const Work& work) {
-    std::exception_ptr thrown;
-    {
-      nb::gil_scoped_release released;
-      try {
-        work();
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-    }
-    errors_->rethrow_if_any();
-    if (thrown) std::rethrow_exception(thrown);
+    without_gil(work, errors_.get());
   }
 
   NamedArrays data_, test_;  // read in place
@@ -282,20 +289,9 @@ class PythonSession {
   }
 
  private:
-  // Without the GIL. What a function of the model raised comes before what the engine throws.
   template <typename Work>
   void run(const Work& work) const {
-    std::exception_ptr thrown;
-    {
-      nb::gil_scoped_release released;
-      try {
-        work();
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-    }
-    if (thrown && errors_) errors_->rethrow_if_any();
-    if (thrown) std::rethrow_exception(thrown);
+    without_gil(work, errors_.get());
   }
   template <typename Make>
   InferenceSession made(const Make& make) const {
