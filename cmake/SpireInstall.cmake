@@ -1,4 +1,4 @@
-# cmake --install: the public headers as <spire/...>, the shared and the static library, the trainer, configs and docs, and
+# cmake --install: the public headers as <spire/...>, the shared and the static libraries, the trainer, configs and docs, and
 # the files by which find_package(Spire) and pkg-config find them.
 include(CMakePackageConfigHelpers)
 include(SpireLibrary)
@@ -6,12 +6,11 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Spire)
 spire_libraries()
 spire_pkg_config(${PROJECT_BINARY_DIR}/pkgconfig)
 
-install(TARGETS spire EXPORT SpireTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS spire_static EXPORT SpireStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS spire spire_c EXPORT SpireTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS spire_static spire_c_static EXPORT SpireStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SpireTargets NAMESPACE Spire:: DESTINATION ${package_folder})
 install(EXPORT SpireStaticTargets NAMESPACE Spire:: DESTINATION ${package_folder})
-install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/spire.pc ${PROJECT_BINARY_DIR}/pkgconfig/spire-static.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/pkgconfig DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY engine/api/spire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/spire FILES_MATCHING PATTERN "*.yaml" PATTERN "*.yml" PATTERN "*.json")

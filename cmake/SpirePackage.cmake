@@ -6,8 +6,8 @@ set(CPACK_PACKAGE_VENDOR "the Spire maintainers")
 set(CPACK_PACKAGE_CONTACT "Spire maintainers <maintainers@users.noreply.a-seed-ad1dbb60.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "data-parallel training engine for neural networks")
 set(CPACK_PACKAGE_DESCRIPTION "Trains neural networks on one or many devices, with the same bits on any number of them.
-The package has the program trainer with example configs, and the C++ library
-with its headers, shared and static.")
+The package has the program trainer with example configs, and the library for
+C++ and C with its headers, shared and static.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
@@ -20,5 +20,6 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, dataset-fashion-mnist")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, pkgconf")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -2,7 +2,7 @@
 #pragma once
 #include <utility>
 
-#include <spire/op_checks.h>
+#include <spire/op.h>
 
 #include "engine/base/fail.h"
 

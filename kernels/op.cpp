@@ -15,7 +15,7 @@ size_t TensorSpec::bytes() const {
 }
 
 std::string to_string(const TensorSpec& spec) {
-  return fmt::format("{} {}", name(spec.dtype), to_string(spec.shape));
+  return fmt::format("{} {}", to_string(spec.dtype), to_string(spec.shape));
 }
 
 Kernel Op::make_kernel(const KernelRequest&) const {

@@ -49,7 +49,7 @@ void expect_nhwc(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() == 4, "takes an input (N, H, W, C), got {}", to_string(x.shape));
   expect(op, x.shape.elements() > 0, "takes an input that is not empty, got {}",
          to_string(x.shape));
-  expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", to_string(x.dtype));
 }
 
 }  // namespace spire

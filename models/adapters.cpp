@@ -42,9 +42,10 @@ size_t adapt(Graph& graph, size_t n, const std::string& name, const LoraConfig& 
   Value x = graph.nodes()[n].inputs[0], y = graph.nodes()[n].outputs[0];
   size_t begin = graph.nodes().size();
   int64_t in = graph.spec(x).shape.back(), out = graph.spec(y).shape.back();
-  Value low =
-      dense(graph, fmt::format("{}{}", name, lora_a), x, lora.rank, false, linear_uniform(in));
-  Value product = dense(graph, fmt::format("{}{}", name, lora_b), low, out, false, constant(0));
+  Value low = dense(graph, fmt::format("{}{}", name, lora_a), x, lora.rank, false,
+                    init::linear_uniform(in));
+  Value product =
+      dense(graph, fmt::format("{}{}", name, lora_b), low, out, false, init::constant(0));
   auto factor = static_cast<float>(adapter_factor(lora));
   Value sum = add(graph, y, scale(graph, product, factor));
   size_t added = graph.nodes().size() - begin;

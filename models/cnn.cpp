@@ -13,7 +13,7 @@ namespace {
 
 // Uniform in +-2.4 / fan_in, as in the paper of LeNet-5.
 Initializer paper_uniform(int64_t fan_in) {
-  return uniform(2.4f / static_cast<float>(fan_in));
+  return init::uniform(2.4f / static_cast<float>(fan_in));
 }
 
 Value tanh_convolution(Graph& graph, const std::string& name, Value x, int64_t channels,
@@ -72,7 +72,7 @@ Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes
     x = dropout(graph, x, static_cast<float>(config.dropout));
   }
   return dense(graph, fmt::format("dense{}", layer), x, classes, true,
-               linear_uniform(graph.spec(x).shape.back()));
+               init::linear_uniform(graph.spec(x).shape.back()));
 }
 
 namespace {
@@ -95,8 +95,9 @@ std::array<int, 5> groups_of(int64_t depth) {
 
 Value convolution_relu(Graph& graph, const std::string& name, Value x, int64_t channels,
                        const ModelConfig& config) {
-  x = conv2d(graph, name, x,
-             {.channels = channels, .padding = {1, 1}, .initialize = kaiming_normal(channels * 9)});
+  x = conv2d(
+      graph, name, x,
+      {.channels = channels, .padding = {1, 1}, .initialize = init::kaiming_normal(channels * 9)});
   if (config.normalization == ModelConfig::Normalization::batch_norm) {
     x = batch_norm(graph, name + ".norm", x,
                    {.sync = config.batch_norm == ModelConfig::BatchNorm::sync});
@@ -134,17 +135,17 @@ Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   }
   x = flatten(graph, x);
   for (int layer = 1; large && layer <= 2; ++layer) {
-    x = relu(graph, dense(graph, fmt::format("dense{}", layer), x, 4096, true, normal(0.01)));
+    x = relu(graph, dense(graph, fmt::format("dense{}", layer), x, 4096, true, init::normal(0.01)));
     x = dropout(graph, x, static_cast<float>(config.dropout));
   }
-  return dense(graph, "head", x, classes, true, normal(0.01));
+  return dense(graph, "head", x, classes, true, init::normal(0.01));
 }
 
 // Logistic regression with cross_entropy, least squares with mse: the baseline that any deeper
 // model has to beat.
 Value linear(Graph& graph, Value images, const ModelConfig&, int64_t classes) {
   Value x = flatten(graph, images);
-  return dense(graph, "dense", x, classes, true, linear_uniform(graph.spec(x).shape.back()));
+  return dense(graph, "dense", x, classes, true, init::linear_uniform(graph.spec(x).shape.back()));
 }
 
 // Dense layers with relu; widths from `hidden` (default 512, 256); dropout before the last layer.
@@ -157,7 +158,7 @@ Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   }
   x = dropout(graph, x, static_cast<float>(config.dropout));
   return dense(graph, fmt::format("dense{}", layer), x, classes, true,
-               linear_uniform(graph.spec(x).shape.back()));
+               init::linear_uniform(graph.spec(x).shape.back()));
 }
 
 }  // namespace spire

@@ -24,7 +24,7 @@ Value conv_block(Graph& graph, const std::string& name, Value x, int64_t channel
               .stride = {stride, stride},
               .padding = {1, 1},
               .bias = config.normalization == ModelConfig::Normalization::none,
-              .initialize = kaiming_normal(9 * graph.spec(x).shape.back())});
+              .initialize = init::kaiming_normal(9 * graph.spec(x).shape.back())});
   return normalized_relu(graph, name, x, config);
 }
 
@@ -62,7 +62,7 @@ Value image_head(Graph& graph, const std::string& name, Value x, int64_t channel
              {.channels = channels,
               .kernel = {kernel, kernel},
               .padding = {padding, padding},
-              .initialize = linear_uniform(kernel * kernel * graph.spec(x).shape.back())});
+              .initialize = init::linear_uniform(kernel * kernel * graph.spec(x).shape.back())});
   return config.output_activation == ModelConfig::OutputActivation::sigmoid ? sigmoid(graph, x) : x;
 }
 

@@ -144,7 +144,7 @@ int64_t vocabulary_of(const LayerBuild& b) {
 
 Value build_embedding(const LayerBuild& b) {
   return embedding(b.graph, b.name, b.x(), vocabulary_of(b), b.whole("width"),
-                   b.graph.compute_dtype(), normal(0.02))
+                   b.graph.compute_dtype(), init::normal(0.02))
       .output;
 }
 
@@ -237,7 +237,9 @@ constexpr BuilderEntry table[] = {
      Takes::tokens},
     {"embedding", build_embedding},
     {"positions",
-     [](const LayerBuild& b) { return position_embedding(b.graph, b.name, b.x(), normal(0.02)); },
+     [](const LayerBuild& b) {
+       return position_embedding(b.graph, b.name, b.x(), init::normal(0.02));
+     },
      Takes::tokens},
     {"attention",
      [](const LayerBuild& b) { return self_attention(b.graph, b.name, b.x(), b.transformer()); },

@@ -39,9 +39,9 @@ struct LayerBuild {
   // fan_in: inputs of one output. fan_out: outputs of one input.
   Initializer initializer(int64_t fan_in, int64_t fan_out) const {
     const std::string& kind = word("init");
-    if (kind == "kaiming_normal") return kaiming_normal(fan_out);
-    if (kind == "linear_uniform") return linear_uniform(fan_in);
-    return kind == "normal" ? normal(0.02) : kaiming_uniform(fan_in);
+    if (kind == "kaiming_normal") return init::kaiming_normal(fan_out);
+    if (kind == "linear_uniform") return init::linear_uniform(fan_in);
+    return kind == "normal" ? init::normal(0.02) : init::kaiming_uniform(fan_in);
   }
   TransformerOptions transformer() const {
     return {.heads = whole("heads"),

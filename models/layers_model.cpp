@@ -159,14 +159,14 @@ class LayersBuilder {
     const Shape &from = graph_.spec(x).shape, &to = graph_.spec(y).shape;
     int64_t channels = to.back();
     if (from.rank() != 4 || to.rank() != 4)
-      return dense(graph_, name, x, channels, false, linear_uniform(from.back()));
+      return dense(graph_, name, x, channels, false, init::linear_uniform(from.back()));
     Extent2d a = extent_of(from), b = extent_of(to);
     Value z = conv2d(graph_, name + ".conv", x,
                      {.channels = channels,
                       .kernel = {1, 1},
                       .stride = {(a.h + b.h - 1) / b.h, (a.w + b.w - 1) / b.w},
                       .bias = false,
-                      .initialize = kaiming_normal(channels)});
+                      .initialize = init::kaiming_normal(channels)});
     if (layer_value<std::string>(layer, "norm") == "none") return z;
     return batch_norm(graph_, name + ".norm", z, {.sync = sync_});
   }

@@ -58,8 +58,8 @@ TransformerOptions llama_options(const ModelConfig& config, const TransformerSiz
           .mlp_width = size.mlp_width,
           .dropout = static_cast<float>(config.dropout),
           .epsilon = epsilon_of(config, llama_epsilon),
-          .weights = [](int64_t, int64_t) { return normal(llama_deviation); },
-          .projections = [added](int64_t, int64_t) { return normal(added); }};
+          .weights = [](int64_t, int64_t) { return init::normal(llama_deviation); },
+          .projections = [added](int64_t, int64_t) { return init::normal(added); }};
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocab
   TransformerSize size = llama_size(config);
   expect_context(config, graph.spec(tokens).shape.back());
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
-                              graph.compute_dtype(), normal(llama_deviation));
+                              graph.compute_dtype(), init::normal(llama_deviation));
   x = dropout(graph, x, static_cast<float>(config.dropout));
   TransformerOptions options = llama_options(config, size);
   options.positions = packed_positions(graph);
@@ -76,7 +76,7 @@ Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocab
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
   x = rms_norm(graph, "norm", x, options.epsilon);
   if (config.tied_head) return tied_dense(graph, table, x);
-  return dense(graph, "head", x, vocabulary, false, normal(llama_deviation));
+  return dense(graph, "head", x, vocabulary, false, init::normal(llama_deviation));
 }
 
 }  // namespace spire

@@ -37,7 +37,7 @@ class Blocks {
                 .stride = {stride, stride},
                 .padding = {padding, padding},
                 .bias = false,
-                .initialize = kaiming_normal(channels * kernel * kernel)});
+                .initialize = init::kaiming_normal(channels * kernel * kernel)});
     return batch_norm(graph_, name + ".norm", x, {.gamma = gamma, .sync = sync_});
   }
 
@@ -122,7 +122,7 @@ Value imagenet_resnet(Graph& graph, Value images, const ModelConfig& config, int
                             : blocks.bottleneck(name, x, 64 << stage, stride);
     }
   }
-  return dense(graph, "head", global_avg_pool(graph, x), classes, true, normal(0.01));
+  return dense(graph, "head", global_avg_pool(graph, x), classes, true, init::normal(0.01));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Value embed_categories(Graph& graph, Value features, const std::vector<TableColu
       // A product with a row of zeros and a one picks the vector of its level.
       parts.push_back(dense(graph, fmt::format("embedding.{}", column),
                             slice(graph, features, 1, next, levels), width, false,
-                            normal(1 / std::sqrt(static_cast<double>(width)))));
+                            init::normal(1 / std::sqrt(static_cast<double>(width)))));
       begin = next + levels;
     }
     next += levels;

@@ -43,7 +43,7 @@ Value mlp_half(Graph& graph, const std::string& name, Value x, const Transformer
 }  // namespace
 
 Initializer xavier_uniform(int64_t inputs, int64_t outputs) {
-  return uniform(static_cast<float>(std::sqrt(6.0 / static_cast<double>(inputs + outputs))));
+  return init::uniform(static_cast<float>(std::sqrt(6.0 / static_cast<double>(inputs + outputs))));
 }
 
 Value self_attention(Graph& graph, const std::string& name, Value x,
@@ -91,8 +91,8 @@ TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize&
           .mlp = Mlp::gelu_tanh,
           .dropout = static_cast<float>(config.dropout),
           .epsilon = epsilon_of(config, gpt_norm_epsilon),
-          .weights = [](int64_t, int64_t) { return normal(gpt_deviation); },
-          .projections = [added](int64_t, int64_t) { return normal(added); }};
+          .weights = [](int64_t, int64_t) { return init::normal(gpt_deviation); },
+          .projections = [added](int64_t, int64_t) { return init::normal(added); }};
 }
 
 }  // namespace
@@ -106,10 +106,10 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
   int64_t length = graph.spec(tokens).shape.back(), context = config.context.value_or(length);
   expect_context(config, length);
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
-                              graph.compute_dtype(), normal(gpt_deviation));
+                              graph.compute_dtype(), init::normal(gpt_deviation));
   Value at = packed_positions(graph);
-  x = at ? position_embedding(graph, "positions", x, at, normal(gpt_deviation), context)
-         : position_embedding(graph, "positions", x, normal(gpt_deviation), context);
+  x = at ? position_embedding(graph, "positions", x, at, init::normal(gpt_deviation), context)
+         : position_embedding(graph, "positions", x, init::normal(gpt_deviation), context);
   x = dropout(graph, x, static_cast<float>(config.dropout));
   TransformerOptions options = gpt_options(config, size);
   options.positions = at;
@@ -136,14 +136,14 @@ Value patches(Graph& graph, Value images, int64_t patch, int64_t width) {
                    {.channels = width,
                     .kernel = {patch, patch},
                     .stride = {patch, patch},
-                    .initialize = normal(1.0 / std::sqrt(inputs))});
+                    .initialize = init::normal(1.0 / std::sqrt(inputs))});
   const Shape& grid = graph.spec(x).shape;
   return reshape(graph, x, {grid[0], grid[1] * grid[2], width});
 }
 
 Value with_class_token(Graph& graph, Value x) {
   const TensorSpec spec = graph.spec(x);
-  Value token = graph.parameter("class_token.weight", {1, spec.shape[2]}, constant(0));
+  Value token = graph.parameter("class_token.weight", {1, spec.shape[2]}, init::constant(0));
   return concat(graph, {expand(graph, token, spec.shape[0], spec.dtype), x}, 1);
 }
 
@@ -157,7 +157,7 @@ Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   TransformerSize size = transformer_size(config, "vit");
   auto rate = static_cast<float>(config.dropout);
   Value x = with_class_token(graph, patches(graph, images, config.patch, size.width));
-  x = position_embedding(graph, "positions", x, normal(0.02));
+  x = position_embedding(graph, "positions", x, init::normal(0.02));
   x = dropout(graph, x, rate);
   TransformerOptions options{
       .heads = size.heads, .dropout = rate, .epsilon = epsilon_of(config, vit_norm_epsilon)};
@@ -166,7 +166,7 @@ Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   // The norm is of each token apart from the others, so that only the class token needs it.
   x = reshape(graph, slice(graph, x, 1, 0, 1), {graph.spec(x).shape[0], size.width});
   x = layer_norm(graph, "norm", x, options.epsilon);
-  return dense(graph, "head", x, classes, true, constant(0));
+  return dense(graph, "head", x, classes, true, init::constant(0));
 }
 
 TransformerSize transformer_size(const ModelConfig& config, std::string_view family) {

@@ -60,10 +60,10 @@ int run_eval(const Arguments& arguments) {
       naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
   const char* data = arguments.on_validation ? "val" : "test";
   print_result("{}_loss {:.6g}\n", data, unsigned_nan(result.loss));
-  print_result("{}_{} {:.4f}\n", data, name(result.metric.metric),
+  print_result("{}_{} {:.4f}\n", data, to_string(result.metric.metric),
                unsigned_nan(result.metric.value));
   for (const MetricValue& other : result.others)
-    print_result("{}_{} {:.6g}\n", data, name(other.metric), unsigned_nan(other.value));
+    print_result("{}_{} {:.6g}\n", data, to_string(other.metric), unsigned_nan(other.value));
   print_result("samples {}\ncheckpoint {}\n", result.samples, result.checkpoint);
   if (!std::isfinite(result.loss))
     fail(Category::diverged,

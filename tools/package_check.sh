@@ -9,7 +9,7 @@ Usage: tools/package_check.sh [--only KINDS] [--packages FOLDER] [--gpus LIST] [
 Makes each kind of package and tries it in a bare Debian 12 of its own: ROOT/KIND, a copy of ROOT/bare, which debootstrap
 makes if it is missing. Each trains an epoch of Fashion-MNIST there and has to reach an accuracy of 0.8.
   --only KINDS        of these, joined by commas (default: all):
-                        deb      installed by apt; a C++ program is built and run with it by CMake and by pkg-config
+                        deb      installed by apt; programs in C++ and C are built and run with it by CMake and pkg-config
                         tgz      unpacked, beside the Debian packages that the DEB asks for
                         bundle   unpacked (docs/building.md)
                         wheel    installed by pip (docs/python.md), without a network and without a compiler
@@ -69,6 +69,9 @@ inside() {
       # shellcheck disable=SC2046
       g++ -std=c++20 tests/install/consumer/main.cpp -o /tmp/by_pkg_config $(pkg-config --cflags --libs spire)
       /tmp/by_pkg_config
+      # shellcheck disable=SC2046
+      gcc docs/examples/minimal.c -o /tmp/in_c $(pkg-config --cflags --libs spire_c)
+      /tmp/in_c
       ;;
     tgz)
       apt-get satisfy -y -q --no-install-recommends "$(dpkg-deb -f /packages/spire_*.deb Depends)"

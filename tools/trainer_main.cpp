@@ -15,6 +15,7 @@
 #include <spire/trainer_main.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/processor.h"
 #include "engine/base/system.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
@@ -118,6 +119,7 @@ void end_results(const Arguments& arguments) {
 }
 
 int run(int argc, char** argv, const PhaseHook& on_phase) {
+  require_processor();
   check_process_limits();
   prepare_for_limits();
   Arguments arguments = parse_arguments({argv + 1, argv + argc});

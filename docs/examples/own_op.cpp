@@ -95,7 +95,7 @@ int main(int argc, char** argv) try {
                                               spire::array("values", squares.data(), {2048, 1})}),
                          {.model = model});
   spire::EvaluationResult result = trainer.fit();
-  std::printf("%s %.4f\n", std::string(spire::name(result.metric.metric)).c_str(),
+  std::printf("%s %.4f\n", std::string(spire::to_string(result.metric.metric)).c_str(),
               result.metric.value);
   return result.metric.value < 0.1 ? 0 : 1;
 } catch (const spire::Error& error) {

@@ -9,7 +9,7 @@
 
 namespace spire {
 
-std::string_view name(Category category) {
+std::string_view to_string(Category category) {
   using enum Category;
   constexpr std::array<std::pair<Category, std::string_view>, 9> names = {
       {{unexpected, "unexpected"},

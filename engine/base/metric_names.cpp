@@ -45,7 +45,7 @@ std::optional<Metric> find_metric(std::string_view wanted) {
   return {};
 }
 
-std::string_view name(Metric metric) {
+std::string_view to_string(Metric metric) {
   return describe(metric).name;
 }
 

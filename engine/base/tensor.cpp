@@ -15,7 +15,7 @@ struct NumberType {
   std::string_view name;
   size_t size;
 };
-// In the order of the enum, which indexes it in size_of() and name().
+// In the order of the enum, which indexes it in size_of() and to_string().
 constexpr std::array<NumberType, 6> table = {{{DType::f32, "fp32", 4},
                                               {DType::bf16, "bf16", 2},
                                               {DType::f16, "fp16", 2},
@@ -29,7 +29,7 @@ size_t size_of(DType dtype) {
   return table[static_cast<size_t>(dtype)].size;
 }
 
-std::string_view name(DType dtype) {
+std::string_view to_string(DType dtype) {
   return table[static_cast<size_t>(dtype)].name;
 }
 
@@ -40,7 +40,7 @@ void copy_floats(const void* from, DType dtype, std::span<float> to) {
 }
 
 void refuse_float_type(DType dtype) {
-  fail(Category::unexpected, "{} is not a floating-point type", name(dtype));
+  fail(Category::unexpected, "{} is not a floating-point type", to_string(dtype));
 }
 
 DType dtype_from_name(std::string_view name) {

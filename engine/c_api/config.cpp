@@ -1,13 +1,14 @@
 // Configs, cancelling, this machine's devices, and what C's structs describe: dtypes, shapes,
 // arrays.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <spire/devices.h>
 
-#include "engine/base/fail.h"
 #include "engine/c_api/handles.h"
 
 struct spire_devices {
@@ -30,78 +31,86 @@ DType dtype_of_c(const spire_dtype& dtype) {
     case SPIRE_I32:
       return DType::i32;
   }
-  fail(Category::config, "{} is not a spire_dtype", number);
+  refuse(number, " is not a spire_dtype");
 }
 
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner) {
   if (rank < 0 || rank > Shape::max_rank)
-    fail(Category::config, "{}: rank is {}; it is 0 to {}", owner, rank, Shape::max_rank);
+    refuse(owner, ": rank is ", rank, "; it is 0 to ", Shape::max_rank);
   if (rank > 0) refuse_null(dims, owner, "shape");
   return Shape(std::span(dims, static_cast<size_t>(rank)));
 }
 
-std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
-                               const std::string& place) {
-  if (count > 0) refuse_null(arrays, owner, place);
-  std::vector<Array> result;
-  for (size_t i = 0; i < count; ++i) {
-    const spire_array& from = arrays[i];
-    std::string each = fmt::format("{}[{}]", place, i);
-    refuse_null(from.column, each, "column");
-    refuse_null(from.data, each, "data");
-    Shape shape = shape_of_c(from.rank, from.shape, each);
-    std::vector<int64_t> strides;
-    if (from.strides) strides.assign(from.strides, from.strides + from.rank);
-    result.push_back({from.column, from.data, dtype_of_c(from.dtype), shape, strides});
-  }
-  return result;
-}
-
-Samples samples_of(const spire_array* arrays, size_t count, std::string_view function) {
-  Samples samples;
-  for (const Array& array : arrays_of_c(arrays, count, function, "arrays"))
-    samples.columns.emplace_back(array);
-  if (count > 0 && arrays[0].rank > 0) samples.count = arrays[0].shape[0];
-  return samples;
-}
-
-size_t check_room(size_t room, int64_t numbers, int64_t rows, std::string_view function) {
-  if (rows < 0) fail(Category::config, "{}: count is {}", function, rows);
-  if (rows >
-      std::numeric_limits<ptrdiff_t>::max() / static_cast<ptrdiff_t>(sizeof(float)) / numbers)
-    fail(Category::config, "{}: no memory holds the outputs of {} rows", function, rows);
-  auto needed = static_cast<size_t>(numbers * rows);
-  if (room < needed)
-    fail(Category::config, "{}: room is {}; {} numbers are needed for each of {} rows", function,
-         room, numbers, rows);
-  return needed;
-}
-
 namespace {
-
-// The strings of an array of C, which is NULL only if it is empty.
-std::vector<std::string> strings_of(const char* const* from, size_t count, const char* function,
-                                    const char* argument) {
-  if (count > 0) refuse_null(from, function, argument);
-  std::vector<std::string> strings;
-  for (size_t i = 0; i < count; ++i) {
-    refuse_null(from[i], function, fmt::format("{}[{}]", argument, i));
-    strings.emplace_back(from[i]);
-  }
-  return strings;
-}
 
 int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
   return bytes ? static_cast<int64_t>(*bytes) : -1;
 }
 
+Array array_of_c(const spire_array& from, const std::string& place) {
+  refuse_null(from.column, place, "column");
+  refuse_null(from.data, place, "data");
+  Shape shape = shape_of_c(from.rank, from.shape, place);
+  std::vector<int64_t> strides;
+  if (from.strides) strides.assign(from.strides, from.strides + from.rank);
+  return {from.column, from.data, dtype_of_c(from.dtype), shape, std::move(strides)};
+}
+
+// To: Array or ColumnRows. owner, name: for messages, as "spire_data" and "train".
+template <typename To>
+std::vector<To> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
+                            const std::string& name) {
+  if (count > 0) refuse_null(arrays, owner, name);
+  std::vector<To> result;
+  result.reserve(std::min<size_t>(count, 8));  // `count` may be wrong
+  for (size_t i = 0; i < count; ++i)
+    result.emplace_back(
+        array_of_c(whole_element(arrays, i, owner, name), name + "[" + std::to_string(i) + "]"));
+  return result;
+}
+
 }  // namespace
 
-DataSource data_of_c(const spire_data& data) {
+Samples samples_of(const spire_array* arrays, size_t count, std::string_view function,
+                   const std::string& name) {
+  Samples samples{arrays_of_c<ColumnRows>(arrays, count, function, name)};
+  if (count == 0) return samples;
+  const Shape& shape = samples.columns[0].array->shape;
+  if (shape.rank() > 0) samples.count = shape[0];
+  return samples;
+}
+
+size_t check_room(size_t room, int64_t numbers, int64_t rows, std::string_view function) {
+  if (rows < 0) refuse(function, ": ", rows, " is not a number of rows");
+  if (rows >
+      std::numeric_limits<ptrdiff_t>::max() / static_cast<ptrdiff_t>(sizeof(float)) / numbers)
+    refuse(function, ": no memory holds the outputs of ", rows, " rows");
+  auto needed = static_cast<size_t>(numbers * rows);
+  if (room < needed)
+    refuse(function, ": room is ", room, "; ", numbers, " numbers are needed for each of ", rows,
+           " rows");
+  return needed;
+}
+
+std::vector<std::string> strings_of(const char* const* from, size_t count, const char* function,
+                                    const char* argument) {
+  if (count > 0) refuse_null(from, function, argument);
+  std::vector<std::string> strings;
+  for (size_t i = 0; i < count; ++i) {
+    if (!from[i]) refuse(function, ": ", argument, "[", i, "] is NULL");
+    strings.emplace_back(from[i]);
+  }
+  return strings;
+}
+
+DataSource data_of_c(const spire_data* from, std::string_view function, const char* name) {
+  check_given(given(from, name), function);
+  spire_data data = whole(from);
   ArrayOptions options;
   options.classes = data.classes;
-  return array_source(arrays_of_c(data.train, data.train_arrays, "spire_data", "train"),
-                      arrays_of_c(data.test, data.test_arrays, "spire_data", "test"), options);
+  return array_source(arrays_of_c<Array>(data.train, data.train_arrays, "spire_data", "train"),
+                      arrays_of_c<Array>(data.test, data.test_arrays, "spire_data", "test"),
+                      options);
 }
 
 }  // namespace spire
@@ -154,16 +163,12 @@ spire_status spire_devices_get(const spire_devices* devices, size_t index, spire
   return spire::call(__func__, {GIVEN(devices), GIVEN(device)}, [&] {
     spire::check_index(index, devices->list.size(), "spire_devices_get", "device");
     const spire::ListedDevice& found = devices->list[index];
-    *device = {found.id.c_str(),
-               found.host_number,
-               found.name.c_str(),
-               found.uuid.c_str(),
-               found.pci_bus_id.c_str(),
-               spire::bytes_or_unknown(found.memory_total),
-               spire::bytes_or_unknown(found.memory_used),
-               spire::bytes_or_unknown(found.memory_free),
-               found.utilization.value_or(-1),
-               found.problem.c_str()};
+    spire::fill(
+        device,
+        {sizeof(spire_device), found.id.c_str(), found.host_number, found.name.c_str(),
+         found.uuid.c_str(), found.pci_bus_id.c_str(), spire::bytes_or_unknown(found.memory_total),
+         spire::bytes_or_unknown(found.memory_used), spire::bytes_or_unknown(found.memory_free),
+         found.utilization.value_or(-1), found.problem.c_str()});
   });
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 #include <atomic>
 #include <initializer_list>
+#include <locale>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,8 @@
 #include <spire/load_config.h>
 #include <spire/train.h>
 #include <spire/trainer.h>
+
+#include "engine/c_api/versioned_structs.h"
 
 struct spire_config {
   spire::ResolvedConfig resolved;
@@ -29,14 +33,11 @@ struct spire_run {
 
 struct spire_trainer {
   explicit spire_trainer(spire::Trainer made)
-      : trainer(std::move(made)),
-        columns(trainer.data().columns.size()),
-        weights(trainer.weights()) {
+      : trainer(std::move(made)), weights(trainer.weights()) {
     for (const spire::TrainerMemory& memory : trainer.memory()) devices.push_back(memory.device);
   }
 
   spire::Trainer trainer;
-  size_t columns;
   std::vector<spire::WeightInfo> weights;
   std::vector<std::string> devices;  // of this process
 };
@@ -47,24 +48,48 @@ namespace spire {
 // and returns its status.
 spire_status record_exception() noexcept;
 
+// Words and numbers, one behind the other. libspire.so, whose exported functions alone are called
+// here, does not export fail().
+template <typename... Words>
+std::string joined(const Words&... words) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  (text << ... << words);
+  return text.str();
+}
+
+// Throws Error(config) with such a message.
+template <typename... Words>
+[[noreturn]] void refuse(const Words&... words) {
+  throw Error(Category::config, joined(words...));
+}
+
 // Throws Error(config) "spire_train: config is NULL" if it is.
 void refuse_null(const void* argument, std::string_view function, std::string_view name);
 
-struct Given {  // an argument that may not be NULL
+// An argument of a function that is a pointer. check_given() refuses NULL unless it is optional,
+// and a struct with a wrong size.
+struct Given {
   const void* argument;
   const char* name;
+  bool optional;
+  const StructSizes& sizes;
 };
-#define GIVEN(argument) \
-  spire::Given {        \
-    argument, #argument \
-  }
+void check_given(const Given& given, std::string_view function);
 
-// Refuses NULL for any of `given`, then calls `work`. Returns SPIRE_OK, or record_exception().
+template <typename T>
+Given given(const T* argument, const char* name, bool optional = false) {
+  return {argument, name, optional, sizes_of<T>};
+}
+#define GIVEN(argument) spire::given(argument, #argument)
+#define IF_GIVEN(argument) spire::given(argument, #argument, true)
+
+// Checks the arguments, then calls `work`. Returns SPIRE_OK, or record_exception().
 template <typename Work>
-spire_status call(const char* function, std::initializer_list<Given> given,
+spire_status call(const char* function, std::initializer_list<Given> arguments,
                   const Work& work) noexcept {
   try {
-    for (const Given& each : given) refuse_null(each.argument, function, each.name);
+    for (const Given& each : arguments) check_given(each, function);
     work();
     return SPIRE_OK;
   } catch (...) {
@@ -72,20 +97,22 @@ spire_status call(const char* function, std::initializer_list<Given> given,
   }
 }
 
+// The strings of an array of C, which is NULL only if it is empty.
+std::vector<std::string> strings_of(const char* const* from, size_t count, const char* function,
+                                    const char* argument);
+
 // Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights" unless index <
 // count.
 void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
 
-// All throw Error(config) for NULL, and for a dtype or rank that does not exist. The Arrays refer
-// to the caller's `data`; all else is copied. owner, place: for messages, as "spire_data" and
-// "train".
+// All throw Error(config) for NULL, and for a dtype, rank or size that does not exist. What they
+// return refers to the arrays' `data`; all else is copied. owner, function and name: for messages.
 DType dtype_of_c(const spire_dtype& dtype);  // C may have any number there
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);
-std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
-                               const std::string& place);
-DataSource data_of_c(const spire_data& data);
-// Arrays that tell their shapes and dtypes, each with a row per sample.
-Samples samples_of(const spire_array* arrays, size_t count, std::string_view function);
+DataSource data_of_c(const spire_data* from, std::string_view function, const char* name);
+// As many as the first array has rows.
+Samples samples_of(const spire_array* arrays, size_t count, std::string_view function,
+                   const std::string& name = "arrays");
 
 // Returns numbers * rows. Throws Error(config) if `room` numbers are fewer.
 size_t check_room(size_t room, int64_t numbers, int64_t rows, std::string_view function);

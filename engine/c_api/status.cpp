@@ -1,8 +1,6 @@
 #include <exception>
 #include <string>
 
-#include "engine/base/fail.h"
-#include "engine/base/text.h"
 #include "engine/c_api/handles.h"
 
 namespace spire {
@@ -39,13 +37,39 @@ spire_status record_exception() noexcept {
 }
 
 void refuse_null(const void* argument, std::string_view function, std::string_view name) {
-  if (!argument) fail(Category::config, "{}: {} is NULL", function, name);
+  if (!argument) refuse(function, ": ", name, " is NULL");
+}
+
+void check_given(const Given& given, std::string_view function) {
+  if (!given.optional) refuse_null(given.argument, function, given.name);
+  if (given.argument && given.sizes.name)
+    check_size(*static_cast<const size_t*>(given.argument), given.sizes, function, given.name,
+               "->size");
+}
+
+void check_size(size_t size, const StructSizes& sizes, std::string_view function,
+                std::string_view name, std::string_view member) {
+  if (size > sizes.newest)
+    refuse(function, ": ", name, member, " is ", size, "; set it to sizeof(", sizes.name,
+           "), which is ", sizes.newest,
+           " in this library: install one as new as the program's <spire/c.h>");
+  if (size < sizes.first || size % alignof(size_t) != 0)
+    refuse(function, ": ", name, member, " is ", size, "; set it to sizeof(", sizes.name, ")");
+}
+
+void check_size_in_array(size_t size, size_t index, size_t first, const StructSizes& sizes,
+                         std::string_view function, std::string_view array) {
+  check_size(size, sizes, function, array, "[" + std::to_string(index) + "].size");
+  if (size != first)
+    refuse(function, ": ", array, "[", index, "].size is ", size, ", but that of ", array,
+           "[0] is ", first, "; set all to sizeof(", sizes.name, ")");
 }
 
 void check_index(size_t index, size_t count, std::string_view function, std::string_view what) {
   if (index < count) return;
-  fail(Category::config, "{}: index is {}; there {} {}", function, index, count == 1 ? "is" : "are",
-       counted(static_cast<int64_t>(count), what));
+  bool one = count == 1;
+  refuse(function, ": index is ", index, "; there ", one ? "is " : "are ", count, " ", what,
+         one ? "" : "s");
 }
 
 }  // namespace spire
@@ -64,5 +88,5 @@ const char* spire_last_error(void) {
 
 const char* spire_status_name(spire_status status) {
   if (status == SPIRE_OK) return "ok";
-  return name(static_cast<spire::Category>(status)).data();  // a literal
+  return to_string(static_cast<spire::Category>(status)).data();  // a literal
 }

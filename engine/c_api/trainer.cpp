@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <fmt/format.h>
-
 #include <spire/trainer.h>
 
 #include "engine/c_api/handles.h"
@@ -19,8 +17,8 @@ SampleSpec spec_of(const spire_sample_spec& from) {
   SampleSpec spec;
   refuse_null(from.columns, "spire_trainer_create", "spec->columns");
   for (size_t i = 0; i < from.column_count; ++i) {
-    const spire_column& column = from.columns[i];
-    std::string place = fmt::format("columns[{}]", i);
+    spire_column column = whole_element(from.columns, i, "spire_trainer_create", "spec->columns");
+    std::string place = joined("columns[", i, "]");
     refuse_null(column.name, place, "name");
     spec.columns.push_back(
         {column.name, shape_of_c(column.rank, column.shape, place), dtype_of_c(column.dtype)});
@@ -29,22 +27,14 @@ SampleSpec spec_of(const spire_sample_spec& from) {
   return spec;
 }
 
-Samples samples_at(const spire_trainer& trainer, const void* const* columns, int64_t count,
-                   std::string_view function) {
-  refuse_null(columns, function, "columns");
-  for (size_t i = 0; i < trainer.columns; ++i)
-    refuse_null(columns[i], function, fmt::format("columns[{}]", i));
-  return {std::vector<ColumnRows>(columns, columns + trainer.columns), count};
-}
-
 spire_step step_of(const StepResult& result) {
-  return {result.step,      result.samples,    0,
-          result.lr,        result.loss,       result.metric.value,
-          result.grad_norm, result.loss_scale, result.skipped ? 1 : 0};
+  return {sizeof(spire_step), result.step,           result.samples,      0,
+          result.lr,          result.loss,           result.metric.value, result.grad_norm,
+          result.loss_scale,  result.skipped ? 1 : 0};
 }
 
 spire_evaluation evaluation_of(const EvaluationResult& result) {
-  return {result.loss, result.metric.value, result.samples};
+  return {sizeof(spire_evaluation), result.loss, result.metric.value, result.samples};
 }
 
 FitOptions fit_options_of(const spire_fit_options& from) {
@@ -68,35 +58,19 @@ std::optional<double> rate_of(const double* lr) {
   return lr ? std::optional<double>(*lr) : std::nullopt;
 }
 
-void take_step(spire_trainer& trainer, const Samples& samples, const double* lr, spire_step* to) {
-  StepResult result = trainer.trainer.step(samples, rate_of(lr));
-  if (to) *to = step_of(result);
-}
-
-void evaluate_samples(spire_trainer& trainer, const Samples& samples, spire_evaluation* to) {
-  EvaluationResult result = trainer.trainer.evaluate(samples);
-  if (to) *to = evaluation_of(result);
-}
-
-void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, float* outputs,
-             size_t room, std::string_view function) {
-  refuse_null(outputs, function, "outputs");
-  check_room(room, trainer.trainer.output_shape().elements(), count, function);
-  std::ranges::copy(trainer.trainer.predict(rows, count), outputs);
-}
-
 }  // namespace
 }  // namespace spire
 
 spire_status spire_trainer_create(const spire_config* config, const spire_sample_spec* spec,
                                   spire_trainer** trainer) {
   return spire::call(__func__, {GIVEN(config), GIVEN(spec), GIVEN(trainer)}, [&] {
+    spire_sample_spec wanted = spire::whole(spec);
     spire::TrainerOptions options;
-    options.any_batch = spec->train_samples == SPIRE_ANY_BATCH;
-    options.train_samples = options.any_batch ? 0 : spec->train_samples;
-    options.test_samples = spec->test_samples;
+    options.any_batch = wanted.train_samples == SPIRE_ANY_BATCH;
+    options.train_samples = options.any_batch ? 0 : wanted.train_samples;
+    options.test_samples = wanted.test_samples;
     *trainer =
-        new spire_trainer(spire::Trainer(config->resolved.config, spire::spec_of(*spec), options));
+        new spire_trainer(spire::Trainer(config->resolved.config, spire::spec_of(wanted), options));
   });
 }
 
@@ -104,8 +78,9 @@ spire_status spire_trainer_create_on(const spire_config* config, const spire_dat
                                      spire_trainer** trainer) {
   return spire::call(__func__, {GIVEN(config), GIVEN(trainer)}, [&] {
     const spire::RunConfig& run = config->resolved.config;
-    *trainer = new spire_trainer(data ? spire::Trainer(run, spire::data_of_c(*data))
-                                      : spire::Trainer(run));
+    *trainer = new spire_trainer(
+        data ? spire::Trainer(run, spire::data_of_c(data, "spire_trainer_create_on", "data"))
+             : spire::Trainer(run));
   });
 }
 
@@ -133,7 +108,26 @@ spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
   return spire::call(__func__, {GIVEN(trainer), GIVEN(memory)}, [&] {
     spire::check_index(index, trainer->devices.size(), "spire_trainer_memory", "device");
     spire::TrainerMemory found = trainer->trainer.memory()[index];
-    *memory = {trainer->devices[index].c_str(), found.in_use, found.peak};
+    spire::fill(memory, {sizeof(spire_memory), trainer->devices[index].c_str(), found.planned,
+                         found.in_use, found.peak});
+  });
+}
+
+spire_status spire_trainer_warm_up(spire_trainer* trainer) {
+  return spire::call(__func__, {GIVEN(trainer)}, [&] { trainer->trainer.warm_up(); });
+}
+
+spire_status spire_trainer_set_optimizer(spire_trainer* trainer, const char* const* words,
+                                         size_t count) {
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
+    std::vector<std::string> changes =
+        spire::strings_of(words, count, "spire_trainer_set_optimizer", "words");
+    for (const std::string& word : changes)
+      if (!word.starts_with("optimizer."))
+        spire::refuse("spire_trainer_set_optimizer: '", word, "' changes no key of optimizer");
+    spire::ResolvedConfig changed = spire::parse_config(
+        {{"the trainer's config", spire::to_yaml(trainer->trainer.config())}}, changes);
+    trainer->trainer.set_optimizer(changed.config.optimizer);
   });
 }
 
@@ -143,58 +137,41 @@ spire_status spire_trainer_release_memory(spire_trainer* trainer) {
 
 spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
                                spire_evaluation* evaluation) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire_fit_options wanted = options ? *options : spire_fit_options{};
-    spire::EvaluationResult result = trainer->trainer.fit(spire::fit_options_of(wanted));
-    if (evaluation) *evaluation = spire::evaluation_of(result);
+  return spire::call(__func__, {GIVEN(trainer), IF_GIVEN(options), IF_GIVEN(evaluation)}, [&] {
+    spire_fit_options wanted = spire::whole(options);
+    spire::fill(evaluation,
+                spire::evaluation_of(trainer->trainer.fit(spire::fit_options_of(wanted))));
   });
 }
 
 spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
                                               spire_evaluation* evaluation) {
-  return spire::call(__func__, {GIVEN(trainer), GIVEN(evaluation)},
-                     [&] { *evaluation = spire::evaluation_of(trainer->trainer.evaluate()); });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(evaluation)}, [&] {
+    spire::fill(evaluation, spire::evaluation_of(trainer->trainer.evaluate()));
+  });
 }
 
-spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
+spire_status spire_trainer_step(spire_trainer* trainer, const spire_array* arrays, size_t count,
                                 const double* lr, spire_step* step) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::take_step(*trainer, spire::samples_at(*trainer, columns, count, "spire_trainer_step"),
-                     lr, step);
+  return spire::call(__func__, {GIVEN(trainer), IF_GIVEN(step)}, [&] {
+    spire::Samples samples = spire::samples_of(arrays, count, "spire_trainer_step");
+    spire::fill(step, spire::step_of(trainer->trainer.step(samples, spire::rate_of(lr))));
   });
 }
 
-spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
-                                    int64_t count, spire_evaluation* evaluation) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::evaluate_samples(*trainer,
-                            spire::samples_at(*trainer, columns, count, "spire_trainer_evaluate"),
-                            evaluation);
-  });
-}
-
-spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
-                                       size_t count, const double* lr, spire_step* step) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::take_step(*trainer, spire::samples_of(arrays, count, "spire_trainer_step_arrays"), lr,
-                     step);
-  });
-}
-
-spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_array* arrays,
-                                           size_t count, spire_evaluation* evaluation) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::evaluate_samples(
-        *trainer, spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"), evaluation);
+spire_status spire_trainer_evaluate(spire_trainer* trainer, const spire_array* arrays, size_t count,
+                                    spire_evaluation* evaluation) {
+  return spire::call(__func__, {GIVEN(trainer), IF_GIVEN(evaluation)}, [&] {
+    spire::Samples samples = spire::samples_of(arrays, count, "spire_trainer_evaluate");
+    spire::fill(evaluation, spire::evaluation_of(trainer->trainer.evaluate(samples)));
   });
 }
 
 spire_status spire_trainer_compute_gradients(spire_trainer* trainer, const spire_array* arrays,
                                              size_t count, spire_step* step) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::StepResult result = trainer->trainer.compute_gradients(
-        spire::samples_of(arrays, count, "spire_trainer_compute_gradients"));
-    if (step) *step = spire::step_of(result);
+  return spire::call(__func__, {GIVEN(trainer), IF_GIVEN(step)}, [&] {
+    spire::Samples samples = spire::samples_of(arrays, count, "spire_trainer_compute_gradients");
+    spire::fill(step, spire::step_of(trainer->trainer.compute_gradients(samples)));
   });
 }
 
@@ -208,9 +185,8 @@ spire_status spire_trainer_gradient(spire_trainer* trainer, const char* name, fl
 }
 
 spire_status spire_trainer_update(spire_trainer* trainer, const double* lr, spire_step* step) {
-  return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::StepResult result = trainer->trainer.update(spire::rate_of(lr));
-    if (step) *step = spire::step_of(result);
+  return spire::call(__func__, {GIVEN(trainer), IF_GIVEN(step)}, [&] {
+    spire::fill(step, spire::step_of(trainer->trainer.update(spire::rate_of(lr))));
   });
 }
 
@@ -223,19 +199,13 @@ spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* number
                      [&] { *numbers = trainer->trainer.output_shape().elements(); });
 }
 
-spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows, int64_t count,
-                                   float* outputs, size_t room) {
-  return spire::call(__func__, {GIVEN(trainer), GIVEN(rows)}, [&] {
-    spire::predict(*trainer, rows, count, outputs, room, "spire_trainer_predict");
-  });
-}
-
-spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_array* rows,
-                                         float* outputs, size_t room) {
-  return spire::call(__func__, {GIVEN(trainer), GIVEN(rows)}, [&] {
-    spire::Samples samples = spire::samples_of(rows, 1, "spire_trainer_predict_array");
-    spire::predict(*trainer, samples.columns[0], samples.count, outputs, room,
-                   "spire_trainer_predict_array");
+spire_status spire_trainer_predict(spire_trainer* trainer, const spire_array* rows, float* outputs,
+                                   size_t room) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(rows), GIVEN(outputs)}, [&] {
+    auto [columns, count] = spire::samples_of(rows, 1, "spire_trainer_predict", "rows");
+    spire::check_room(room, trainer->trainer.output_shape().elements(), count,
+                      "spire_trainer_predict");
+    std::ranges::copy(trainer->trainer.predict(columns[0], count), outputs);
   });
 }
 
@@ -249,12 +219,13 @@ spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
   return spire::call(__func__, {GIVEN(trainer), GIVEN(weight)}, [&] {
     spire::check_index(index, trainer->weights.size(), "spire_trainer_weight", "weight");
     const spire::WeightInfo& info = trainer->weights[index];
-    *weight = {};
-    weight->name = info.name.c_str();
-    weight->rank = info.shape.rank();
-    std::ranges::copy(info.shape.dims(), weight->shape);
-    weight->elements = info.shape.elements();
-    weight->trained = info.trained ? 1 : 0;
+    spire_weight found = {};
+    found.name = info.name.c_str();
+    found.rank = info.shape.rank();
+    std::ranges::copy(info.shape.dims(), found.shape);
+    found.elements = info.shape.elements();
+    found.trained = info.trained ? 1 : 0;
+    spire::fill(weight, found);
   });
 }
 
@@ -283,6 +254,16 @@ spire_status spire_trainer_save(spire_trainer* trainer, const char* file) {
 
 spire_status spire_trainer_load(spire_trainer* trainer, const char* file) {
   return spire::call(__func__, {GIVEN(trainer), GIVEN(file)}, [&] { trainer->trainer.load(file); });
+}
+
+spire_status spire_trainer_save_weights(spire_trainer* trainer, const char* file) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(file)},
+                     [&] { trainer->trainer.save_weights(file); });
+}
+
+spire_status spire_trainer_load_weights(spire_trainer* trainer, const char* file) {
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(file)},
+                     [&] { trainer->trainer.load_weights({.from = file}); });
 }
 
 spire_status spire_trainer_save_bytes(spire_trainer* trainer, spire_bytes** bytes) {

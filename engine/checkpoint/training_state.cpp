@@ -76,7 +76,7 @@ std::vector<NamedTensor> read_group(const SavedTensors& tensors, size_t group,
 std::string others_text(const TrainingProgress& progress) {
   std::string text;
   for (const MetricValue& other : progress.evaluated_others)
-    text += fmt::format("{}={}\n", name(other.metric), canonical(other.value));
+    text += fmt::format("{}={}\n", to_string(other.metric), canonical(other.value));
   return text;
 }
 

@@ -30,8 +30,9 @@ std::vector<Field> rule_fields() {
        .range = at_least(0)},
       {KEY(optimizer.lr_factors,
            "factors of the learning rate by patterns of parameters' names, such as {\"stem.*\": "
-           "0.1}; the first pattern that matches counts, other parameters have 1"),
-       .range = at_least(1e-6, 1e6)},
+           "0.1}; the first pattern that matches counts, other parameters have 1; with 0 they stay "
+           "as they are, as with `freeze`, which also saves their gradients"),
+       .range = at_least(0, 1e6)},
       {KEY(optimizer.momentum, "factor of the previous steps in the momentum"),
        .range = fraction_range, .used_by = with_momentum},
       {KEY(optimizer.nesterov, "Nesterov momentum"), .used_by = {"optimizer.name", {"sgd"}}},

@@ -246,9 +246,8 @@ void check(const Field& field, const std::optional<int64_t>& value) {
 }
 void check(const Field& field, const WeightFactor& entry) {
   if (field.range.contains(entry.factor)) return;
-  fail(Category::config, "the factor of '{}' is {}; it must be {}{}", excerpt(entry.pattern),
-       entry.factor, field.range.text(),
-       entry.factor == 0 ? " (freeze keeps parameters as they are)" : "");
+  fail(Category::config, "the factor of '{}' is {}; it must be {}", excerpt(entry.pattern),
+       entry.factor, field.range.text());
 }
 template <typename T>
 void check(const Field& field, const std::vector<T>& values) {

@@ -66,10 +66,10 @@ void check_array(const Array& array) {
       array.strides.empty() || static_cast<int>(array.strides.size()) == array.shape.rank(),
       fmt::format("it has {} strides for shape {}", array.strides.size(), to_string(array.shape)));
   expect(!holds_whole_numbers(array.column) || is_whole(array.dtype),
-         fmt::format("its dtype is {}; {} are i32 or u8", name(array.dtype),
+         fmt::format("its dtype is {}; {} are i32 or u8", to_string(array.dtype),
                      array.column == "positions" ? "positions" : "class and token numbers"));
   expect(array.dtype != DType::bf16 && array.dtype != DType::f16,
-         fmt::format("its dtype is {}; give f32, f64, i32 or u8", name(array.dtype)));
+         fmt::format("its dtype is {}; give f32, f64, i32 or u8", to_string(array.dtype)));
 }
 
 ArrayColumn::ArrayColumn(const Array& array, DType dtype, bool copy)
@@ -101,7 +101,7 @@ void ArrayColumn::read(int64_t sample, std::byte* row) const {
     case DType::f16:
       break;
   }
-  fail(Category::unexpected, "an array of {}", spire::name(array_.dtype));
+  fail(Category::unexpected, "an array of {}", spire::to_string(array_.dtype));
 }
 
 bool ArrayColumn::is_dense() const {
@@ -111,7 +111,7 @@ bool ArrayColumn::is_dense() const {
 
 void ArrayColumn::take_copy() {
   size_t bytes = extent_bytes(array_, strides_);
-  copy_ = allocate_staging(array_.device, bytes);
+  copy_ = allocate_staging(DeviceId{}, bytes);
   if (array_.device.kind == DeviceKind::cuda) {
     std::unique_ptr<Stream> stream = make_stream(array_.device);
     stream->copy(copy_->data(), array_.data, bytes);

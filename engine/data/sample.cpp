@@ -27,7 +27,7 @@ Json json_of(const Column& column) {
   auto dims = column.shape.dims();
   return {{"name", column.name},
           {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
-          {"dtype", name(column.dtype)}};
+          {"dtype", to_string(column.dtype)}};
 }
 
 // Adds how numbers are written, where that is not the usual way, which older checkpoints lack.

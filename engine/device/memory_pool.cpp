@@ -10,7 +10,7 @@
 
 namespace spire {
 
-std::string_view name(MemoryKind kind) {
+std::string_view to_string(MemoryKind kind) {
   constexpr std::array<std::string_view, all_memory_kinds.size()> names = {
       "weights",   "gradients",     "optimizer", "activations",
       "workspace", "communication", "checkpoint"};  // in the order of the enum
@@ -196,7 +196,7 @@ std::string plain_text(const MemoryShortage& shortage) {
   if (auto bytes = shortage.left())
     left = fmt::format("; {} are left{}", bytes_text(*bytes), limit);
   return fmt::format("{}: cannot allocate {} for {}{}", to_string(shortage.device),
-                     bytes_text(shortage.asked.total()), name(shortage.asked.largest()), left);
+                     bytes_text(shortage.asked.total()), to_string(shortage.asked.largest()), left);
 }
 
 }  // namespace spire

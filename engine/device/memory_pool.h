@@ -32,7 +32,7 @@ inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKin
                                                 MemoryKind::optimizer, MemoryKind::activations,
                                                 MemoryKind::workspace, MemoryKind::communication,
                                                 MemoryKind::checkpoint};
-std::string_view name(MemoryKind kind);
+std::string_view to_string(MemoryKind kind);
 
 class MemoryUse {  // a number of bytes for each kind
  public:

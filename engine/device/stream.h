@@ -34,7 +34,7 @@ class Stream {
   void* native() const { return native_; }  // the cudaStream_t; null for a CPU
 
   // Copies between memory of any devices and staging memory (allocate_staging). Other host memory
-  // may only be the source; it has been read when the call returns.
+  // has been read or written when the call returns.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   virtual void fill_zero(void* memory, size_t bytes) = 0;
 

@@ -183,7 +183,7 @@ std::vector<LayerRow> layer_table(const Graph& graph) {
     LayerRow row{.name = layer.empty() ? op : layer,
                  .op = op,
                  .output_shape = {dims.begin(), dims.end()},
-                 .output_type = std::string(name(outputs.front().dtype)),
+                 .output_type = std::string(to_string(outputs.front().dtype)),
                  .multiply_adds = node.op->multiply_adds(specs_of(graph, node.inputs), outputs)};
     for (Value input : node.inputs) {
       bool first = graph.tensor(input).role == Role::parameter && counted.insert(input.id).second;

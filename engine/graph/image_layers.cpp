@@ -18,9 +18,9 @@ Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions
   std::vector<Value> operands = {x};
   operands.push_back(graph.parameter(
       name + ".weight", {options.channels, inputs, options.kernel.h, options.kernel.w},
-      options.initialize ? options.initialize : kaiming_uniform(fan_in)));
+      options.initialize ? options.initialize : init::kaiming_uniform(fan_in)));
   if (options.bias)
-    operands.push_back(graph.parameter(name + ".bias", {options.channels}, constant(0)));
+    operands.push_back(graph.parameter(name + ".bias", {options.channels}, init::constant(0)));
   return graph.emit_op<Conv2dOp>(operands, Conv2dAttributes{.stride = options.stride,
                                                             .padding = options.padding,
                                                             .dilation = options.dilation,
@@ -34,22 +34,22 @@ Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
   int64_t inputs = graph.spec(x).shape.back();
   int64_t taps = options.kernel.h * options.kernel.w;
   int64_t fan_in = std::max<int64_t>(1, inputs * taps / (options.stride.h * options.stride.w));
-  Value weight = graph.parameter(name + ".weight",
-                                 {inputs, options.channels, options.kernel.h, options.kernel.w},
-                                 options.initialize ? options.initialize : kaiming_uniform(fan_in));
+  Value weight = graph.parameter(
+      name + ".weight", {inputs, options.channels, options.kernel.h, options.kernel.w},
+      options.initialize ? options.initialize : init::kaiming_uniform(fan_in));
   Value y = graph.emit_op<ConvTranspose2dOp>(
       {x, weight}, ConvTranspose2dAttributes{.stride = options.stride,
                                              .padding = options.padding,
                                              .output_padding = options.output_padding})[0];
   if (!options.bias) return y;
-  Value bias = graph.parameter(name + ".bias", {options.channels}, constant(0));
+  Value bias = graph.parameter(name + ".bias", {options.channels}, init::constant(0));
   return graph.emit_op<BiasOp>({y, bias})[0];
 }
 
 Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNormOptions& options) {
   Shape channels = {graph.spec(x).shape.back()};
-  Value gamma = graph.parameter(name + ".gamma", channels, constant(options.gamma));
-  Value beta = graph.parameter(name + ".beta", channels, constant(0));
+  Value gamma = graph.parameter(name + ".gamma", channels, init::constant(options.gamma));
+  Value beta = graph.parameter(name + ".beta", channels, init::constant(0));
   Value mean = graph.state(name + ".running_mean", channels, 0);
   Value variance = graph.state(name + ".running_var", channels, 1);
   BatchNormAttributes attributes{.epsilon = options.epsilon, .sync = options.sync};

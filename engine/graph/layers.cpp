@@ -34,6 +34,8 @@ int counted_from_first(const Graph& graph, Value x, int axis) {
 
 }  // namespace
 
+namespace init {
+
 Initializer uniform(float bound) {
   return [bound](const RandomStream& random, int64_t first, std::span<float> values) {
     uniform_numbers(random, first, values);
@@ -67,12 +69,14 @@ Initializer constant(float value) {
   };
 }
 
+}  // namespace init
+
 Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias,
             Initializer initialize) {
   int64_t inputs = graph.spec(x).shape.back();
-  if (!initialize) initialize = kaiming_uniform(inputs);
+  if (!initialize) initialize = init::kaiming_uniform(inputs);
   std::vector<Value> operands = {x, graph.parameter(name + ".weight", {units, inputs}, initialize)};
-  if (bias) operands.push_back(graph.parameter(name + ".bias", {units}, constant(0)));
+  if (bias) operands.push_back(graph.parameter(name + ".bias", {units}, init::constant(0)));
   return graph.emit_op<DenseOp>(operands, DenseAttributes{.bias = bias})[0];
 }
 
@@ -118,20 +122,20 @@ Value expand(Graph& graph, Value x, int64_t count, DType dtype) {
 
 Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon) {
   Shape width = {graph.spec(x).shape.back()};
-  Value gamma = graph.parameter(name + ".gamma", width, constant(1));
-  Value beta = graph.parameter(name + ".beta", width, constant(0));
+  Value gamma = graph.parameter(name + ".gamma", width, init::constant(1));
+  Value beta = graph.parameter(name + ".beta", width, init::constant(0));
   return graph.emit_op<LayerNormOp>({x, gamma, beta}, LayerNormAttributes{.epsilon = epsilon})[0];
 }
 
 Value rms_norm(Graph& graph, const std::string& name, Value x, float epsilon) {
-  Value gamma = graph.parameter(name + ".gamma", {graph.spec(x).shape.back()}, constant(1));
+  Value gamma = graph.parameter(name + ".gamma", {graph.spec(x).shape.back()}, init::constant(1));
   return graph.emit_op<RmsNormOp>({x, gamma}, RmsNormAttributes{.epsilon = epsilon})[0];
 }
 
 Value group_norm(Graph& graph, const std::string& name, Value x, int64_t groups, float epsilon) {
   Shape channels = {graph.spec(x).shape.back()};
-  Value gamma = graph.parameter(name + ".gamma", channels, constant(1));
-  Value beta = graph.parameter(name + ".beta", channels, constant(0));
+  Value gamma = graph.parameter(name + ".gamma", channels, init::constant(1));
+  Value beta = graph.parameter(name + ".beta", channels, init::constant(0));
   return graph.emit_op<GroupNormOp>({x, gamma, beta},
                                     GroupNormAttributes{.groups = groups, .epsilon = epsilon})[0];
 }
@@ -163,7 +167,7 @@ Value recurrent(Graph& graph, const std::string& name, Value x, const RecurrentO
     fail(Category::config, "[{}] takes (N, T, F), got {}", RecurrentOp({cell}).name(),
          to_string(in));
   int64_t rows = gates_of(cell) * options.units;
-  Initializer initialize = linear_uniform(options.units);
+  Initializer initialize = init::linear_uniform(options.units);
   Value weight_ih = graph.parameter(name + ".weight_ih", {rows, in[2]}, initialize);
   Value weight_hh = graph.parameter(name + ".weight_hh", {rows, options.units}, initialize);
   Value bias_ih = graph.parameter(name + ".bias_ih", {rows}, initialize);

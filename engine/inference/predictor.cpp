@@ -10,6 +10,7 @@
 #include <spire/load_config.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/processor.h"
 #include "engine/checkpoint/training_state.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
@@ -75,6 +76,7 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
       spec_(sample_spec_from_text(state.data_spec)),
       task_(task_of(config_.model, spec_.columns)),
       batch_(options.text ? 1 : options.batch) {
+  require_processor();
   GraphBuilder build = [&](int64_t batch, bool training) {
     ModelInput input{.columns = unpacked_columns(spec_.columns),
                      .classes = spec_.classes,

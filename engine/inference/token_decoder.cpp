@@ -59,7 +59,7 @@ void TokenRows::run(std::span<const TextPiece> pieces, std::span<float> logits) 
   bindings_.stream = stream_->native();
   auto host_rows = [](const std::vector<int32_t>& ids) {
     auto bytes = std::as_bytes(std::span(ids));
-    return HostRows{bytes.data(), bytes.size()};
+    return TowerRows{bytes.data(), bytes.size()};
   };
   std::array inputs = {host_rows(tokens_), host_rows(positions_)};
   size_t slot = uploader_->upload(inputs, {}, bindings_);

@@ -165,14 +165,14 @@ void AuditFile::on_start(const StartInfo& start) {
 namespace {
 
 void add_others(const std::vector<MetricValue>& others, Json& json) {
-  for (const MetricValue& other : others) json[std::string(name(other.metric))] = other.value;
+  for (const MetricValue& other : others) json[std::string(to_string(other.metric))] = other.value;
 }
 
 Json validation(const ValidationSummary& val) {
   if (!val.measured) return nullptr;
-  Json json = {{"loss", val.loss}, {std::string(name(val.metric.metric)), val.metric.value}};
+  Json json = {{"loss", val.loss}, {std::string(to_string(val.metric.metric)), val.metric.value}};
   add_others(val.others, json);
-  json[fmt::format("best_{}", name(val.best_by))] = val.best;
+  json[fmt::format("best_{}", to_string(val.best_by))] = val.best;
   json["data"] = name_of_data(val.held_out);
   return json;
 }
@@ -215,7 +215,8 @@ std::string summary_json(const RunSummary& summary) {
   if (!summary.chain.empty()) json["chain"] = summary.chain;
   if (const auto& test = summary.test) {
     Json& part = json["test"];
-    part = {{"loss", test->loss}, {std::string(name(test->metric.metric)), test->metric.value}};
+    part = {{"loss", test->loss},
+            {std::string(to_string(test->metric.metric)), test->metric.value}};
     add_others(test->others, part);
     part["step"] = test->step;
   }

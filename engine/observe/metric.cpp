@@ -60,7 +60,7 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score) {
     case Metric::loss:
       return {metric, mean_loss};
     default:
-      fail(Category::unexpected, "{} does not follow from loss and score", name(metric));
+      fail(Category::unexpected, "{} does not follow from loss and score", to_string(metric));
   }
 }
 

@@ -228,7 +228,7 @@ void add_step_parts(const StepReport& step, MetricFamilies& families) {
 void add_metric_values(const PublishedState& state, MetricFamilies& families) {
   auto add = [&](const char* name, const char* help, const MetricValue& value) {
     families.add(name, help, MetricKind::Gauge, value.value,
-                 {{"metric", std::string(spire::name(value.metric))}});
+                 {{"metric", std::string(spire::to_string(value.metric))}});
   };
   if (state.step) add("spire_train_metric", "Metric of the last step's batch.", state.step->metric);
   if (state.eval) add("spire_eval_metric", "Metric of the last evaluation.", state.eval->metric);

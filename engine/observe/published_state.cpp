@@ -93,7 +93,7 @@ double seconds_since_1970(PublishedState::Time time) {
 }
 
 Json metric_json(const MetricValue& value) {
-  return {{"name", name(value.metric)}, {"value", value.value}, {"text", metric_text(value)}};
+  return {{"name", to_string(value.metric)}, {"value", value.value}, {"text", metric_text(value)}};
 }
 
 Json run_json(const StartInfo& start) {

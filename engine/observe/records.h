@@ -60,7 +60,7 @@ void visit_step(const StepReport& step, const Put& put) {
   put("epoch", step.epoch);
   put("samples_seen", step.samples_seen);
   put("train/loss", step.loss);
-  put(fmt::format("train/{}", name(step.metric.metric)), step.metric.value);
+  put(fmt::format("train/{}", to_string(step.metric.metric)), step.metric.value);
   put("train/lr", step.lr);
   put("train/grad_norm", step.grad_norm);
   put("perf/samples_per_s", step.samples_per_s);
@@ -98,9 +98,9 @@ void visit_device(const DeviceReport& device, const Put& put) {
 template <typename Put>
 void visit_evaluation(const std::string& data, const EvalReport& eval, const Put& put) {
   put(data + "/loss", eval.loss);
-  put(fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value);
+  put(fmt::format("{}/{}", data, to_string(eval.metric.metric)), eval.metric.value);
   for (const MetricValue& other : eval.others)
-    put(fmt::format("{}/{}", data, name(other.metric)), other.value);
+    put(fmt::format("{}/{}", data, to_string(other.metric)), other.value);
   put(data + "/samples", eval.samples);
   put("time/eval_s", eval.seconds);
 }

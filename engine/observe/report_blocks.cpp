@@ -202,7 +202,7 @@ std::string figures_text(const Evaluation& measured, Metric decides) {
   if (decides != measured.metric.metric) {
     auto value = measured_value(measured, decides);
     text = fmt::format("{}{} ", value ? metric_text({decides, *value}) + ", " : "",
-                       name(measured.metric.metric));
+                       to_string(measured.metric.metric));
   }
   return fmt::format("{}{} with loss {}", text, metric_text(measured.metric),
                      loss_text(measured.loss));
@@ -220,10 +220,10 @@ void add_results(const RunSummary& summary, Sections& block) {
   if (const auto& test = summary.test) {
     Metric shown = measured_value(*test, decides) ? decides : test->metric.metric;
     block.add(
-        fmt::format("test {}", name(shown)),
+        fmt::format("test {}", to_string(shown)),
         fmt::format("{}, weights of step {}", figures_text(*test, shown), count_text(test->step)));
   }
-  block.add(fmt::format("best {}", name(decides)), validation_text(summary.val));
+  block.add(fmt::format("best {}", to_string(decides)), validation_text(summary.val));
 }
 
 // "arena 44.0 MiB (planned 40.0 MiB), host_rss 200.0 MiB": the plan of kinds that differ from it.

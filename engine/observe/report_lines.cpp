@@ -109,7 +109,7 @@ std::string plain_line(const StepReport& step, const LineContext& context,
       "{} step {}/{} epoch {:.2f} loss {} {} {} lr {:.3e} gnorm {} {:.0f} samples/s "
       "{:.1f} ms/step data {:.0f}%{}{} eta {}",
       utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.epoch_loss),
-      name(step.epoch_metric.metric), metric_text(step.epoch_metric), step.lr,
+      to_string(step.epoch_metric.metric), metric_text(step.epoch_metric), step.lr,
       loss_text(step.grad_norm), step.samples_per_s, step.step_ms, 100 * step.data_wait, comm,
       skipped, duration_text(step.eta_seconds));
 }
@@ -118,10 +118,10 @@ namespace {
 
 // "loss 0.31 accuracy 92.94% top5 99.80%"
 std::string values_text(const EvalReport& eval) {
-  std::string text = fmt::format("loss {} {} {}", loss_text(eval.loss), name(eval.metric.metric),
-                                 metric_text(eval.metric));
+  std::string text = fmt::format("loss {} {} {}", loss_text(eval.loss),
+                                 to_string(eval.metric.metric), metric_text(eval.metric));
   for (const MetricValue& other : eval.others)
-    text += fmt::format(" {} {}", name(other.metric), metric_text(other));
+    text += fmt::format(" {} {}", to_string(other.metric), metric_text(other));
   return text;
 }
 

@@ -179,7 +179,7 @@ void Evaluation::warn_of_undefined(int64_t step) {
   run_.observer.on_warning(fmt::format(
       "best.metric: {} is undefined on the {} data at step {}, so this evaluation is not the best; "
       "use another metric, or data that has all classes",
-      name(metrics_.choice().best), run_.setup.data.val ? "validation" : "test", step));
+      to_string(metrics_.choice().best), run_.setup.data.val ? "validation" : "test", step));
 }
 
 // A full disk costs an image, not the run.

@@ -301,7 +301,7 @@ class TrainingLoop {
         config.min_delta > 0 ? fmt::format(" by {:.6g} or more", config.min_delta) : "";
     run_.observer.on_note(fmt::format(
         "stopped early at step {}: {} in a row did not improve {}{}; the best was at step {}: {}",
-        step(), counted(progress.early_stop.waited, "evaluation"), name(best), least,
+        step(), counted(progress.early_stop.waited, "evaluation"), to_string(best), least,
         progress.best_step, metric_text({best, progress.best_metric})));
   }
 

@@ -111,7 +111,7 @@ ValidationSummary validation_of(const RunContext& run) {
 
 // "accuracy on the validation data"
 std::string best_text(const RunSetup& setup) {
-  std::string text(name(setup.metrics().best));
+  std::string text(to_string(setup.metrics().best));
   if (setup.data.val) return text + " on the validation data";
   return text +
          " on the test data, so that it is not an unbiased test score; data.val.share holds out "
@@ -282,7 +282,7 @@ namespace {
 std::string why_always_the_same(Metric metric, int64_t classes) {
   int64_t places = metric == Metric::top3 ? 3 : metric == Metric::top5 ? 5 : 0;
   if (classes > places) return "";
-  return fmt::format("{} of {} is always 1", name(metric), counted(classes, "class"));
+  return fmt::format("{} of {} is always 1", to_string(metric), counted(classes, "class"));
 }
 
 void warn_of_metrics(const RunSetup& setup, Observer& observer) {

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/base/processor.h"
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
@@ -22,9 +23,6 @@ namespace spire {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// All ranks must have the same config. Throws for the first key that differs, and names it.
 void compare_configs(const RunConfig& config, const RankGroup& ranks) {
   if (!ranks.group()) return;
   std::vector<std::string> all = ranks.all_gather(to_yaml(config));
@@ -38,11 +36,13 @@ void compare_configs(const RunConfig& config, const RankGroup& ranks) {
       if (theirs == zeros) continue;
       throw SymmetricError(
           Category::config,
-          fmt::format("{}: {} on rank 0, but {} on rank {}; start all ranks with the same config",
+          fmt::format("{}: {} on rank 0, but {} on rank {}; all ranks need the same config",
                       field.path, zeros, theirs, rank));
     }
   }
 }
+
+namespace {
 
 bool gathers_in_snapshot(const RunConfig& config, const Placement& placement) {
   return config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1;
@@ -110,6 +110,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
       records_batch(given.batch_size == 0),
       saves(options.dry_run == 0),
       stop_(options.stop) {
+  require_processor();
   check_config(config);
   require_room_for_program();
   if (own_model) config.model = own_model_config(*own_model);  // which no config may name
@@ -307,8 +308,8 @@ std::unique_ptr<OutputRecords> RunSetup::output_records() const {
   bool labels = config.loss.name == LossConfig::Name::binary;
   const std::vector<std::string>& words = config.eval.metrics;
   auto asked = [&](Metric metric) {
-    return config.best.metric == name(metric) ||
-           std::ranges::find(words, name(metric)) != words.end();
+    return config.best.metric == to_string(metric) ||
+           std::ranges::find(words, to_string(metric)) != words.end();
   };
   return make_records(task(), labels, data.test->spec(), asked(Metric::auc), asked(Metric::ssim));
 }

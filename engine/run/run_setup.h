@@ -21,6 +21,10 @@
 
 namespace spire {
 
+// All ranks must have the same config. Throws Error(config) on all of them for the first key that
+// differs, and names it; collective.
+void compare_configs(const RunConfig& config, const RankGroup& ranks);
+
 class RunSetup {
  public:
   // Checks the config, finds the checkpoint to resume, places towers and opens the data;
@@ -69,6 +73,7 @@ class RunSetup {
   double learning_rate() const;  // after scaling with the global batch
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;  // number of steps of the whole run
+  void check_placed() const;    // throws Error(config) for keys that contradict learning_rate()
 
  private:
   std::unique_ptr<OutputRecords> output_records() const;
@@ -76,7 +81,6 @@ class RunSetup {
   void place(const RunOptions& options, Observer& observer, ThreadStatus* status);
   void check_exact_decisions() const;
   void check_exact_columns() const;
-  void check_placed() const;
   void settle_placed();
   RunConfig with_any_batch() const;
   void choose_batch();

@@ -36,7 +36,7 @@ const StepContext* BatchUploader::keep(size_t tower, const StepContext& step) {
   return &(steps_->as<StepContext>()[tower % ahead_] = step);
 }
 
-size_t BatchUploader::upload(std::span<const HostRows> rows, const StepContext& step,
+size_t BatchUploader::upload(std::span<const TowerRows> rows, const StepContext& step,
                              Bindings& bindings) {
   size_t tower = next_++, index = tower % slots_.size();
   Slot& slot = slots_[index];

@@ -11,7 +11,7 @@
 
 namespace spire {
 
-struct HostRows {
+struct TowerRows {  // of a column, on the host or on a GPU
   const std::byte* data = nullptr;
   size_t bytes = 0;
 };
@@ -29,8 +29,9 @@ class BatchUploader {
 
   // Sets `bindings` to the rows (one entry per input) and the step's numbers, for the next work on
   // the lane's stream; returns their slot. A CPU reads the rows until release(); a GPU reads pinned
-  // rows until the lane's stream reaches release(), and other rows before this call returns.
-  size_t upload(std::span<const HostRows> rows, const StepContext& step, Bindings& bindings);
+  // rows, and those on a GPU, until the lane's stream reaches release(), and pageable ones before
+  // this call returns.
+  size_t upload(std::span<const TowerRows> rows, const StepContext& step, Bindings& bindings);
   // Lets later uploads use the slot after the stream's present work. Call it in upload order.
   void release(size_t slot);
 

@@ -76,7 +76,7 @@ class ForwardPass {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
   std::unique_ptr<BatchUploader> uploader_;
-  std::vector<HostRows> rows_;  // of the present run
+  std::vector<TowerRows> rows_;  // of the present run
   Bindings bindings_;
 };
 

@@ -149,7 +149,7 @@ class TowerRunner {
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<BatchUploader> uploader_;
   std::unique_ptr<OutputReader> output_reader_;  // null without LaneOptions::shows_outputs
-  std::vector<HostRows> rows_;                   // rows of the tower that prepare() works on
+  std::vector<TowerRows> rows_;                  // rows of the tower that prepare() works on
   std::unique_ptr<DeviceMemory> tower_vector_;   // receives a sum over towers for the arenas
 };
 

@@ -137,6 +137,12 @@ void TowerTrainer::run_update(int lane, StepMetrics& metrics, const ParameterUpd
   devices_->status().enter(lane, Phase::idle);
 }
 
+void TowerTrainer::set_optimizer(const OptimizerConfig& optimizer) {
+  check_factors(optimizer, layout_);
+  config_.optimizer = optimizer;
+  update_->take_optimizer();
+}
+
 void TowerTrainer::set_judge(StepJudge judge) {
   require(gradients_->sums_first(), "a judge of steps whose sums are made by the update");
   judge_ = std::move(judge);

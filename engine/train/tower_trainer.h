@@ -142,6 +142,9 @@ class TowerTrainer {
   StepOutcome update(double lr);  // ends the step
   void discard_gradients();       // ends it without a trace
 
+  // Other rates, factors, decay and so on for later steps. Throws Error(config) for patterns of
+  // factors, as the constructor does. REQUIRES: the same name, own and slot_names(), and a judge.
+  void set_optimizer(const OptimizerConfig& optimizer);
   void set_judge(StepJudge judge);  // before the first step. REQUIRES: TowerTrainerOptions::judged
   // Later steps report its newest readings. monitor: of this process's devices, outlives the steps;
   // null: none.
@@ -278,7 +281,7 @@ class TowerTrainer {
   void renew_replicas();
   void swap_average();
 
-  const RunConfig config_;
+  RunConfig config_;  // set_optimizer() alone changes it
   Placement placement_;
   ProcessGroup* group_;
   ParameterLayout layout_;

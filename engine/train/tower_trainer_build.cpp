@@ -296,7 +296,7 @@ std::vector<MemoryByKind> TowerTrainer::by_kind(MemoryUse (MemoryPool::*use)() c
     for (MemoryKind kind : all_memory_kinds) {
       if (kind == MemoryKind::communication && !communicates) continue;
       if (kind == MemoryKind::checkpoint && devices_->on_gpus()) continue;  // in the host's memory
-      kinds.emplace_back(name(kind), static_cast<int64_t>(bytes[kind]));
+      kinds.emplace_back(to_string(kind), static_cast<int64_t>(bytes[kind]));
     }
   }
   return memory;

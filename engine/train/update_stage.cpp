@@ -235,6 +235,17 @@ void UpdateStage::begin_average() {
   }
 }
 
+// Lanes and kernels read the config's other numbers in each step.
+void UpdateStage::take_optimizer() {
+  const std::vector<WeightSpan> spans = weight_spans(config_.optimizer, layout_);
+  for (DeviceUpdate& device : updates_)
+    if (device.norms) device.norms->number(spans);
+  for (DeviceUpdate& device : updates_) {
+    device.options.spans = spans;
+    if (device.update) device.update->set_spans(spans);
+  }
+}
+
 void UpdateStage::write_weights(const float* values) {
   for (int d = devices_.local().begin; d < devices_.local().end; ++d)
     devices_.replica(d).write(values);

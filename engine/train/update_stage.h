@@ -48,6 +48,8 @@ class UpdateStage {
   void begin_average();  // sets the average to the present weights
   bool averages() const { return config_.ema.decay > 0; }
 
+  void take_optimizer();  // call it when the config's optimizer has other numbers
+
   // Sets the fp32 weights of this process's replicas. values: the whole flat buffer. Call
   // replicate() and pack_frozen() afterwards.
   void write_weights(const float* values);

@@ -32,12 +32,19 @@ size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayo
 
 CpuUpdate::CpuUpdate(const Options& options, const ParameterLayout& layout)
     : options_(options),
+      layout_(layout),
       pieces_(cut_into_pieces(options.owned, options.spans, layout, options.norms)) {
   for (size_t i = 0; i < slot_count(options.config->optimizer, options.config->ema); ++i) {
     memory_.push_back(options.memory->allocate(MemoryKind::optimizer, pieces_.slot_bytes()));
     slots_.push_back(memory_.back()->as<float>());
   }
   require(slots_.size() <= max_slots, "an optimizer with {} slots", slots_.size());
+}
+
+// The state is in the order of weights, wherever pieces end.
+void CpuUpdate::set_spans(const std::vector<WeightSpan>& spans) {
+  options_.spans = spans;
+  pieces_ = cut_into_pieces(options_.owned, spans, layout_, options_.norms);
 }
 
 // A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
@@ -189,6 +196,10 @@ class CpuUpdateOfGpu : public GpuUpdate {
   void weights_written(FloatRange range, const float* values) override {
     FloatRange own = common(range, {0, static_cast<int64_t>(bytes_ / sizeof(float))});
     if (own.size() > 0) std::copy_n(values, own.size(), weights_->as<float>() + own.begin);
+  }
+  void set_spans(const std::vector<WeightSpan>& spans) override {
+    if (norms_) norms_->number(spans);
+    update_->set_spans(spans);
   }
   void begin_average() override { update_->begin_average(); }
   void swap_average(Stream& stream) override {

@@ -15,7 +15,7 @@ namespace spire {
 // Threads may work on different chunks at the same time, each with a ChunkStep of its own.
 class CpuUpdate : public ParameterUpdate {
  public:
-  // Throws Error(out_of_memory).
+  // Throws Error(out_of_memory). The layout outlives this.
   CpuUpdate(const Options& options, const ParameterLayout& layout);
 
   struct ChunkStep {  // what a step's updates of all chunks have in common
@@ -37,6 +37,7 @@ class CpuUpdate : public ParameterUpdate {
   void update(FloatRange chunk, const float* sums, ChunkStep& step);
   void swap_average(FloatRange chunk);  // of weights; a second swap restores every bit
 
+  void set_spans(const std::vector<WeightSpan>& spans) override;
   void begin_average() override;
   void copy_state_out(size_t slot, FloatRange window, float* flat) const override;
   void copy_state_in(size_t slot, FloatRange window, const float* flat) override;
@@ -53,6 +54,7 @@ class CpuUpdate : public ParameterUpdate {
   void update_own(const UpdatePiece& piece, const UpdateSlice& slice, const ChunkStep& step) const;
 
   Options options_;
+  const ParameterLayout& layout_;
   UpdatePieces pieces_;  // in order of the flat buffer
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   std::vector<float*> slots_;  // start of each slot

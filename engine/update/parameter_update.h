@@ -48,6 +48,10 @@ class ParameterUpdate {
     }
   };
 
+  // The optimizer has other factors of weights; spans: all of them. Its state stays. Throws
+  // Error(out_of_memory).
+  virtual void set_spans(const std::vector<WeightSpan>& spans) = 0;
+
   // Call it after the host has set the weights in `range` of the flat buffer, to `values`.
   virtual void weights_written(FloatRange /*range*/, const float* /*values*/) {}
 

@@ -48,14 +48,22 @@ class CudaUpdate : public GpuUpdate {
  public:
   CudaUpdate(const Options& options, const ParameterLayout& layout)
       : options_(options),
+        layout_(layout),
         layerwise_(is_layerwise(options.config->optimizer)),
         lists_(options, layout) {
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
-    for (const UpdatePiece& piece : pieces().weights)
-      require(takes_packs(piece), "misaligned weights at {}", piece.begin);
     allocate_slots();
     bind();
-    if (layerwise_) bind_trust();
+  }
+
+  // The lists give way to the new ones, which may be longer.
+  void set_spans(const std::vector<WeightSpan>& spans) override {
+    CurrentCudaDevice current(options_.device().index);
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    options_.spans = spans;
+    lists_ = UpdateLists(options_, layout_);
+    for (auto* list : {&piece_list_, &statistic_list_, &factors_, &spans_, &trust_}) list->reset();
+    bind();
   }
 
   void measure(const Step& step, Stream& stream) override {
@@ -142,6 +150,8 @@ class CudaUpdate : public GpuUpdate {
   }
 
   void bind() {
+    for (const UpdatePiece& piece : pieces().weights)
+      require(takes_packs(piece), "misaligned weights at {}", piece.begin);
     piece_list_ = upload(*options_.memory, pieces().weights);
     statistic_list_ = upload(*options_.memory, pieces().statistics);
     buffers_.pieces = piece_list_->as<UpdatePiece>();
@@ -155,9 +165,7 @@ class CudaUpdate : public GpuUpdate {
     size_t slots = slot_names(options_.config->optimizer).size();
     for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
     if (options_.config->ema.decay > 0) buffers_.average = slots_.back()->as<float>();
-  }
-
-  void bind_trust() {
+    if (!layerwise_) return;
     spans_ = upload(*options_.memory, lists_.trust_spans);
     trust_ = upload(*options_.memory, lists_.trust);
     buffers_.norms = options_.norms->table().data();
@@ -178,6 +186,7 @@ class CudaUpdate : public GpuUpdate {
   }
 
   Options options_;
+  const ParameterLayout& layout_;
   const bool layerwise_;
   UpdateLists lists_;
   // In the device's memory.

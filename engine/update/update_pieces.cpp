@@ -123,7 +123,12 @@ std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const Parame
 }
 
 TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
-  // Cells are numbered over all spans; a span that does not adapt has none.
+  number(spans);
+}
+
+// Cells are numbered over all spans; a span that does not adapt has none.
+void TensorNorms::number(const std::vector<WeightSpan>& spans) {
+  spans_.clear();
   size_t cells = 0;
   for (const WeightSpan& span : spans) {
     int64_t first = span.range.begin / TreeSum::chunk;

@@ -41,6 +41,8 @@ std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const Parame
 class TensorNorms {
  public:
   explicit TensorNorms(const std::vector<WeightSpan>& spans);  // makes cells for those that adapt
+  // Other spans, of which the same tensors adapt; cells and table stay.
+  void number(const std::vector<WeightSpan>& spans);
   size_t bytes() const { return size_ * sizeof(double); }
   void allocate(MemoryPool& memory);  // fills with zeros; call it before table(), set(), total()
 

@@ -39,7 +39,7 @@ namespace spire::onednn {
 
 dnnl::memory::data_type data_type(DType dtype) {
   require(dtype == DType::f32 || dtype == DType::bf16,
-          "oneDNN kernels support fp32 and bf16, got {}", name(dtype));
+          "oneDNN kernels support fp32 and bf16, got {}", to_string(dtype));
   return dtype == DType::bf16 && onednn_has_bf16() ? dnnl::memory::data_type::bf16
                                                    : dnnl::memory::data_type::f32;
 }
@@ -144,7 +144,7 @@ void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
 std::string form_of(const Desc& desc) {
   Layout layout = layout_of(desc);
   bool f32 = layout.data_type == static_cast<int>(dnnl::memory::data_type::f32);
-  std::string form = fmt::format("{} {} strides {}", name(f32 ? DType::f32 : DType::bf16),
+  std::string form = fmt::format("{} {} strides {}", to_string(f32 ? DType::f32 : DType::bf16),
                                  fmt::join(layout.dims, "x"), fmt::join(layout.strides, ":"));
   // Innermost last: " blocks 16b16a" has 16 of the second axis, each with 16 of the first.
   if (!layout.blocks.empty()) form += " blocks ";

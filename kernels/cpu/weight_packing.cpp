@@ -111,7 +111,7 @@ Packing panel_packing(int input, const PanelLayout& layout) {
       pack_panels(layout, plain, static_cast<decltype(type)*>(packed), first, last);
     });
   };
-  std::string form = fmt::format("{} panels {}x{}x{} strides {}:{}{}", name(layout.dtype),
+  std::string form = fmt::format("{} panels {}x{}x{} strides {}:{}{}", to_string(layout.dtype),
                                  layout.columns, layout.inner, layout.taps, layout.column_stride,
                                  layout.inner_stride, layout.flipped ? " flipped" : "");
   bool columns_in_order =

@@ -41,7 +41,7 @@ std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
 }
 
 std::string to_string(const ConvolutionForm& form) {
-  return fmt::format("{}{}", name(form.result), form.fused ? "" : " unfused");
+  return fmt::format("{}{}", to_string(form.result), form.fused ? "" : " unfused");
 }
 
 ProductShape product_shape(const ConvolutionShape& s, const ConvolutionForm& form) {
@@ -77,7 +77,7 @@ std::string to_string(const ConvolutionShape& s) {
   constexpr std::string_view passes[] = {"forward", "backward data", "backward weights"};
   const auto& [kernel, stride, padding, dilation] = s.window;
   return fmt::format("{} {} {} to {}, kernel {}, stride {}, padding {}, dilation {}, groups {}{}{}",
-                     passes[static_cast<size_t>(s.pass)], name(s.dtype), to_string(s.x),
+                     passes[static_cast<size_t>(s.pass)], to_string(s.dtype), to_string(s.x),
                      to_string(s.y), to_string(kernel), to_short_string(stride),
                      to_short_string(padding), to_short_string(dilation), s.groups,
                      s.bias ? ", bias" : "", s.relu ? ", relu" : "");

@@ -15,7 +15,7 @@ cudnnDataType_t cudnn_dtype(DType dtype) {
     case DType::f16:
       return CUDNN_DATA_HALF;
     default:
-      fail(Category::unexpected, "no graph of {}", name(dtype));
+      fail(Category::unexpected, "no graph of {}", to_string(dtype));
   }
 }
 

@@ -22,12 +22,12 @@ Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64
                                static_cast<size_t>(more) * size, static_cast<cudaStream_t>(stream)),
                "cudaMemsetAsync");
   };
-  return {
-      .input = input,
-      .form = fmt::format("plain {}{}", name(dtype), more ? fmt::format(" of {} rows", rows) : ""),
-      .bytes = static_cast<size_t>(n + more) * size_of(dtype),
-      .units = 1,
-      .pack_units = cast};
+  return {.input = input,
+          .form = fmt::format("plain {}{}", to_string(dtype),
+                              more ? fmt::format(" of {} rows", rows) : ""),
+          .bytes = static_cast<size_t>(n + more) * size_of(dtype),
+          .units = 1,
+          .pack_units = cast};
 }
 
 std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request,
@@ -46,7 +46,7 @@ std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& 
     launch_krsc(stream, shape, channels, dtype, last - first, plain + first * shape[1] * pixels,
                 static_cast<std::byte*>(packed) + static_cast<size_t>(first) * filter_bytes);
   };
-  std::string form = fmt::format("krsc {}", name(dtype));
+  std::string form = fmt::format("krsc {}", to_string(dtype));
   return {{.input = input,
            .form = padded ? fmt::format("{} of {} channels", form, channels) : form,
            .bytes = static_cast<size_t>(shape[0]) * filter_bytes,

@@ -23,7 +23,7 @@ cudaDataType_t cuda_type(DType dtype) {
     case DType::f16:
       return CUDA_R_16F;
     default:
-      fail(Category::unexpected, "no product of {}", name(dtype));
+      fail(Category::unexpected, "no product of {}", to_string(dtype));
   }
 }
 

@@ -104,8 +104,8 @@ class ProductChoice {
 }  // namespace
 
 std::string to_string(const ProductShape& s) {
-  return fmt::format("{} to {}, {} x ({}, {}, {}){}{}{}{}{}", name(s.operand_dtype),
-                     name(s.result_dtype), s.batch, s.m, s.n, s.k,
+  return fmt::format("{} to {}, {} x ({}, {}, {}){}{}{}{}{}", to_string(s.operand_dtype),
+                     to_string(s.result_dtype), s.batch, s.m, s.n, s.k,
                      s.transpose_a ? ", a transposed" : "", s.transpose_b ? ", b transposed" : "",
                      s.pitch_a ? fmt::format(", pitch {}", s.pitch_a) : "", s.bias ? ", bias" : "",
                      s.row_sums ? ", row sums" : "");

@@ -17,7 +17,7 @@ namespace {
 Metric metric_of(const std::string& text) {
   for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
                         Metric::score, Metric::error})
-    if (text == name(metric)) return metric;
+    if (text == to_string(metric)) return metric;
   fail(Category::config,
        "Model: metric is '{}'; it is accuracy, perplexity, psnr, rmse, score or error", text);
 }
@@ -73,9 +73,11 @@ void bind_values(nb::module_& module) {
       .def_prop_ro(
           "shape", [](const LentValue& v) { return tuple_of(v.spec().shape); },
           nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def_prop_ro("dtype", [](const LentValue& v) { return std::string(name(v.spec().dtype)); })
+      .def_prop_ro("dtype",
+                   [](const LentValue& v) { return std::string(to_string(v.spec().dtype)); })
       .def("__repr__", [](const LentValue& v) {
-        return fmt::format("<spire.Value {} {}>", to_string(v.spec().shape), name(v.spec().dtype));
+        return fmt::format("<spire.Value {} {}>", to_string(v.spec().shape),
+                           to_string(v.spec().dtype));
       });
   nb::class_<LentInputs>(module, "Inputs",
                          "Inputs of a model: a Value (batch, row) for each column of the data.")

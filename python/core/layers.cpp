@@ -32,18 +32,19 @@ void bind_initializers(nb::module_& layers) {
         },
         nb::arg(argument), help);
   };
-  define("kaiming_uniform", "fan_in", int64_t{}, kaiming_uniform, "uniform(sqrt(6 / fan_in))");
-  define("kaiming_normal", "fan_out", int64_t{}, kaiming_normal, "normal(sqrt(2 / fan_out))");
-  define("linear_uniform", "fan_in", int64_t{}, linear_uniform,
+  define("kaiming_uniform", "fan_in", int64_t{}, init::kaiming_uniform,
+         "uniform(sqrt(6 / fan_in))");
+  define("kaiming_normal", "fan_out", int64_t{}, init::kaiming_normal, "normal(sqrt(2 / fan_out))");
+  define("linear_uniform", "fan_in", int64_t{}, init::linear_uniform,
          "uniform(1 / sqrt(fan_in)), if no relu follows");
-  define("uniform", "bound", float{}, uniform, "Uniform in [-bound, bound).");
-  define("normal", "deviation", double{}, normal, "Mean 0, and this standard deviation.");
-  define("constant", "value", float{}, constant, "One value everywhere.");
+  define("uniform", "bound", float{}, init::uniform, "Uniform in [-bound, bound).");
+  define("normal", "deviation", double{}, init::normal, "Mean 0, and this standard deviation.");
+  define("constant", "value", float{}, init::constant, "One value everywhere.");
 }
 
 // Tables of embeddings begin as GPT-2's.
 Initializer or_normal(const std::optional<PythonInitializer>& given) {
-  return given ? given->initialize : normal(0.02);
+  return given ? given->initialize : init::normal(0.02);
 }
 
 Resize resize_of(const std::string& kind) {

@@ -53,7 +53,7 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
 
 TEST(DType, NamesGiveTheirDtypesBack) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32, DType::u8})
-    EXPECT_EQ(dtype_from_name(name(dtype)), dtype);
+    EXPECT_EQ(dtype_from_name(to_string(dtype)), dtype);
   EXPECT_THROW(dtype_from_name("float"), Error);
 }
 

@@ -13,8 +13,8 @@ TEST(Error, CarriesCategoryAndExitCode) {
   EXPECT_EQ(message_of(Category::data, [] { fail(Category::data, "{}: truncated", "train.idx"); }),
             "train.idx: truncated");
   EXPECT_EQ(Error(Category::data, "").exit_code(), 4);
-  EXPECT_EQ(name(Category::data), "data");
-  EXPECT_EQ(name(Category::interrupted), "interrupted");
+  EXPECT_EQ(to_string(Category::data), "data");
+  EXPECT_EQ(to_string(Category::interrupted), "interrupted");
 }
 
 // A path or a name can neither begin a line of its own nor steer a terminal; what() of an inner

@@ -83,14 +83,14 @@ int64_t alignment(int64_t channels) {
 
 std::string kind(const ConvolutionShape& s) {
   const auto& [kernel, stride, padding, dilation] = s.window;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(s.pass), name(s.dtype),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(s.pass), to_string(s.dtype),
                      kernel == Extent2d{1, 1}, stride == Extent2d{1, 1}, dilation.h > 1,
                      alignment(s.x[3]), alignment(s.y[3]), s.groups > 1, s.bias, s.relu);
 }
 
 std::string kind(const AttentionShape& s) {
-  return fmt::format("{} {} {} {} {} {}", static_cast<int>(s.pass), name(s.dtype), s.size, s.causal,
-                     s.dropout > 0, s.is_grouped());
+  return fmt::format("{} {} {} {} {} {}", static_cast<int>(s.pass), to_string(s.dtype), s.size,
+                     s.causal, s.dropout > 0, s.is_grouped());
 }
 
 // Keeps the first shape of each kind.

@@ -29,7 +29,7 @@ TEST(MemoryUse, AddsUpByKind) {
 }
 
 TEST(MemoryUse, EveryKindHasAName) {
-  for (MemoryKind kind : all_memory_kinds) EXPECT_FALSE(name(kind).empty());
+  for (MemoryKind kind : all_memory_kinds) EXPECT_FALSE(to_string(kind).empty());
 }
 
 TEST(MemoryPool, CountsWhatIsThereAndTheMostOfEachKind) {

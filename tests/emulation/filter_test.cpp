@@ -46,7 +46,7 @@ const DType dtypes[] = {DType::f32, DType::bf16, DType::f16};
 TEST(CudaFilter, PackingIsTheDefinition) {
   for (const Shape& shape : shapes) {
     for (DType dtype : dtypes) {
-      SCOPED_TRACE(to_string(shape) + " " + std::string(name(dtype)));
+      SCOPED_TRACE(to_string(shape) + " " + std::string(to_string(dtype)));
       if (dtype == DType::f32 && same_order(shape)) continue;
       Packing packing = packing_of(shape, dtype);
       auto plain = numbered(shape);
@@ -115,7 +115,7 @@ TEST(CudaFilter, Fp32FiltersOfTheSameOrderAreNotPacked) {
 TEST(CudaFilter, GradientsComeBackPlain) {
   for (const Shape& shape : shapes) {
     for (DType dtype : dtypes) {
-      SCOPED_TRACE(to_string(shape) + " " + std::string(name(dtype)));
+      SCOPED_TRACE(to_string(shape) + " " + std::string(to_string(dtype)));
       auto plain = numbered(shape);
       auto floats = krsc_of(shape, plain);
       std::vector<float> back(plain.size());

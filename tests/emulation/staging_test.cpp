@@ -25,7 +25,7 @@ struct Reader {
   void run(BatchUploader& feed, Stream& stream, const int* rows, int64_t number) {
     Bindings bindings;
     bindings.inputs.resize(1);
-    HostRows input{reinterpret_cast<const std::byte*>(rows), sizeof(int)};
+    TowerRows input{reinterpret_cast<const std::byte*>(rows), sizeof(int)};
     size_t slot = feed.upload({&input, 1}, {.step = number}, bindings);
     stream.copy(row->data(), bindings.inputs[0], sizeof(int));
     stream.copy(step->data(), bindings.step, sizeof(StepContext));

@@ -90,7 +90,7 @@ TEST(MemoryPlan, GradientsAndGapsAreDisjointBlocksOfWholeUnits) {
   Graph graph(true);
   std::vector<ParameterGradient> gradients;
   for (int64_t size : {1, 16, 17, 40, 100}) {
-    Value value = graph.parameter(fmt::format("w{}", size), {size}, constant(0));
+    Value value = graph.parameter(fmt::format("w{}", size), {size}, init::constant(0));
     gradients.push_back({value, value});
   }
   ParameterLayout layout(graph, gradients);

@@ -243,7 +243,7 @@ TEST(ComposedLosses, AScoreTrainsNothing) {
 
 TEST(ComposedLosses, AGraphHasOneLossAndOneScore) {
   Graph graph(true);
-  Value x = graph.parameter("w", {4, 3}, constant(1));
+  Value x = graph.parameter("w", {4, 3}, init::constant(1));
   add_mean_loss(graph, x);
   mark_score(graph, x);
   EXPECT_EQ(message_of(Category::config, [&] { add_mean_loss(graph, x); }),

@@ -25,21 +25,21 @@ std::string refusal(const Body& body) {
 TEST(Graph, NamesOfParametersAreUnique) {
   Graph graph(true);
   graph.input("x", {{2, 3}, DType::f32});
-  graph.parameter("w", {3}, constant(0));
-  EXPECT_EQ(refusal([&] { graph.parameter("w", {4}, constant(0)); }),
+  graph.parameter("w", {3}, init::constant(0));
+  EXPECT_EQ(refusal([&] { graph.parameter("w", {4}, init::constant(0)); }),
             "two tensors of the model are named 'w'");
   EXPECT_EQ(refusal([&] { graph.state("w", {4}, 0); }), "two tensors of the model are named 'w'");
-  EXPECT_EQ(refusal([&] { graph.parameter("x", {3}, constant(0)); }),
+  EXPECT_EQ(refusal([&] { graph.parameter("x", {3}, init::constant(0)); }),
             "two tensors of the model are named 'x'");
 }
 
 TEST(Graph, TensorsHaveUpTo2To40Elements) {
   constexpr int64_t million = 1 << 20;
   Graph graph(true);
-  EXPECT_EQ(refusal([&] { graph.parameter("most", {million, million}, constant(0)); }), "");
+  EXPECT_EQ(refusal([&] { graph.parameter("most", {million, million}, init::constant(0)); }), "");
   EXPECT_EQ(
       refusal([&] {
-        graph.parameter("w", {million, million, 2}, constant(0));
+        graph.parameter("w", {million, million, 2}, init::constant(0));
       }),
       "a tensor of (1048576, 1048576, 2) has more than 2^40 elements; make the model smaller");
   Shape overflowing = {int64_t{1} << 62, 4};  // its product is 0 in 64 bits
@@ -73,7 +73,7 @@ TEST(LayerTable, NamesShapesAndCountsOfEachOp) {
   const LayerRow& conv = row_of(rows, "conv2d");
   EXPECT_EQ(conv.name, "stem.conv");
   EXPECT_EQ(conv.output_shape, (std::vector<int64_t>{2, 6, 6, 4}));
-  EXPECT_EQ(conv.output_type, name(DType::f32));
+  EXPECT_EQ(conv.output_type, to_string(DType::f32));
   EXPECT_EQ(conv.parameters, 4 * 3 * 9 + 4);
   EXPECT_EQ(conv.multiply_adds, 2 * 36 * 4 * 3 * 9);
   EXPECT_EQ(conv.activation_bytes, 2u * 36 * 4 * 4);
@@ -107,7 +107,7 @@ TEST(LayerTable, FusedOpsAreOneRow) {
 TEST(LayerTable, ASharedParameterCountsOnce) {
   Graph graph(true);
   Value x = graph.input("x", {{3, 8}, DType::f32});
-  Value b = graph.parameter("shared.bias", {8}, constant(0));
+  Value b = graph.parameter("shared.bias", {8}, init::constant(0));
   for (int use = 0; use < 2; ++use) x = graph.emit_op<BiasOp>({x, b})[0];
   auto rows = layer_table(graph);
   ASSERT_EQ(rows.size(), 2u);

@@ -121,10 +121,11 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
     Graph g(true);
     Value x = g.input("images", {{plan_batch, 8, 8, 2}, DType::f32});
     Value labels = g.input("labels", {{plan_batch}, DType::i32});
-    Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
+    Value y =
+        flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = init::constant(0.1f)})));
     Value w = g.parameter("shifted", {3, g.spec(y).shape[1]},
                           [&, shift](const RandomStream& r, int64_t first, std::span<float> v) {
-                            kaiming_uniform(50)(r, first, v);
+                            init::kaiming_uniform(50)(r, first, v);
                             v[17] += shift;
                           });
     cross_entropy_loss(g, g.emit_op<DenseOp>({y, w})[0], labels, 0.1f);
@@ -137,7 +138,7 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
 
 TEST(Autodiff, AParameterWithoutInfluenceIsNamed) {
   Graph g = residual_net();
-  g.parameter("orphan.weight", {3}, constant(0));
+  g.parameter("orphan.weight", {3}, init::constant(0));
   EXPECT_THAT(message_of(Category::config, [&] { differentiate(g); }),
               testing::HasSubstr("orphan.weight"));
 }
@@ -191,7 +192,7 @@ TEST(ParameterLayout, AnyNumberOfThreadsWritesTheSameInitialValues) {
   Graph graph(true);
   std::vector<ParameterGradient> gradients;
   std::vector<std::pair<const char*, Initializer>> kinds = {
-      {"a", normal(0.5)}, {"b", uniform(2)}, {"c", constant(3)}};
+      {"a", init::normal(0.5)}, {"b", init::uniform(2)}, {"c", init::constant(3)}};
   for (const auto& [name, initializer] : kinds) {
     Value value = graph.parameter(name, {37, 301}, initializer);
     gradients.push_back({value, value});

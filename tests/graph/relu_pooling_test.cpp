@@ -147,7 +147,7 @@ TEST_P(ReluPooling, NothingMovesThatBackwardReads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, ReluPooling, testing::Values(DType::f32, DType::bf16),
-                         [](const auto& test) { return std::string(name(test.param)); });
+                         [](const auto& test) { return std::string(to_string(test.param)); });
 
 }  // namespace
 }  // namespace spire

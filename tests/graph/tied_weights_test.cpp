@@ -78,7 +78,7 @@ TEST(TiedWeights, AddedGradientsShareTheGradientBuffer) {
   Graph g(true);
   Value x = g.input("images", {{rows, 256}, DType::f32});
   Value labels = g.input("labels", {{rows}, DType::i32});
-  Value w = g.parameter("w", {256, 256}, linear_uniform(256));
+  Value w = g.parameter("w", {256, 256}, init::linear_uniform(256));
   Value logits = tied_dense(g, w, tanh(g, tied_dense(g, w, x)));
   cross_entropy_loss(g, logits, labels, 0.0f);
   EXPECT_LT(activation_bytes(std::move(g)), size_t{2 * 256 * 256 * 4});

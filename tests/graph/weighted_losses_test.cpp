@@ -63,7 +63,7 @@ GraphRun run_outputs(Graph graph, const std::vector<const void*>& inputs) {
 }
 
 Value outputs_of(Graph& graph) {
-  return graph.parameter("outputs", {samples, width}, constant(0));
+  return graph.parameter("outputs", {samples, width}, init::constant(0));
 }
 
 GraphRun run_loss(const TensorSpec& target, const void* values, const AddLoss& add_loss) {
@@ -151,7 +151,7 @@ TEST(WeightedLosses, OfMixedSamplesAreMeansOfTheirLabels) {
 TEST(WeightedLosses, OfASureSampleIsZeroWithAGradient) {
   Graph graph(true);
   Value label = graph.input("labels", {{1}, DType::i32});
-  focal_loss(graph, graph.parameter("outputs", {1, 2}, constant(0)), label, {.gamma = 0.5f});
+  focal_loss(graph, graph.parameter("outputs", {1, 2}, init::constant(0)), label, {.gamma = 0.5f});
   RunChoices choices;
   choices.fill = [](const ParameterEntry&, std::span<float> outputs) {
     outputs[0] = 80;

@@ -16,31 +16,38 @@ if(SANITIZE)
   set(sanitizer -fsanitize=${SANITIZE})
 endif()
 
-# Runs the program, which links libspire.so or holds what it needs of libspire.a.
-function(run_consumer program shared)
+# Runs the program, which needs the shared library of this name, and of Spire's no other; "": it is linked statically.
+function(run_consumer program library)
   step(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${prefix}/${LIBDIR} ${program})
-  if(NOT text MATCHES "data: .*no.such.folder")
+  if(NOT text MATCHES "data: .*no.such.folder|accuracy [01]")
     message(FATAL_ERROR "${program} printed: ${text}")
   endif()
   step(${READELF} -d ${program})
-  if((shared AND NOT text MATCHES "\\[libspire[.]so[.][0-9.]+\\]") OR (NOT shared AND text MATCHES "libspire"))
+  string(REGEX MATCHALL "libspire[^]]*" needed "${text}")
+  if(NOT needed STREQUAL "${library}")
     message(FATAL_ERROR "${program} links another library than it asked for:\n${text}")
   endif()
 endfunction()
 
-function(build_by_cmake library shared)
+function(build_by_cmake library needed)
   step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/${library} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix}
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${sanitizer} -DWANTED=${VERSION} -DLIBRARY=${library} ${ARGN})
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${sanitizer}
+    -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_C_FLAGS=${sanitizer} -DWANTED=${VERSION} -DLIBRARY=${library} ${ARGN})
   step(${CMAKE_COMMAND} --build ${SCRATCH}/${library})
-  run_consumer(${SCRATCH}/${library}/consumer ${shared})
+  run_consumer(${SCRATCH}/${library}/consumer "${needed}")
 endfunction()
 
-# The shared library's users look for nothing else.
+string(REGEX REPLACE "[.][0-9]+$" "" so ${VERSION})
+set(of_cpp libspire.so.${so})
+set(of_c libspire_c.so.1)
+# The shared libraries' users look for nothing else, and those of C for no compiler of C++.
 foreach(package fmt Threads OpenMP OneDNN Eigen3 HDF5 ZLIB JPEG PNG PCRE2 xxHash Sodium yaml-cpp nlohmann_json MPI CUDAToolkit)
   list(APPEND without -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
 endforeach()
-build_by_cmake(spire TRUE ${without})
-build_by_cmake(spire_static FALSE -DCOMPONENTS=static)
+build_by_cmake(spire ${of_cpp} ${without})
+build_by_cmake(c ${of_c} ${without})
+build_by_cmake(spire_static "" -DCOMPONENTS=static)
+build_by_cmake(c_static "" -DCOMPONENTS=static)
 
 function(words_of_pkg_config result)
   step(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${LIBDIR}/pkgconfig ${PKG_CONFIG} ${ARGN})
@@ -48,27 +55,31 @@ function(words_of_pkg_config result)
   set(${result} ${text} PARENT_SCOPE)
 endfunction()
 
-function(link_by_pkg_config program shared)
+function(link_by_pkg_config linker object needed)
   words_of_pkg_config(libraries --libs ${ARGN})
-  step(${COMPILER} ${sanitizer} ${SCRATCH}/consumer.o -o ${SCRATCH}/${program} ${libraries})
-  run_consumer(${SCRATCH}/${program} ${shared})
+  step(${linker} ${sanitizer} ${SCRATCH}/${object} -o ${SCRATCH}/by_pkg_config ${libraries})
+  run_consumer(${SCRATCH}/by_pkg_config "${needed}")
 endfunction()
 
 words_of_pkg_config(flags --cflags spire)
 step(${COMPILER} -std=c++20 ${sanitizer} ${flags} -c ${SOURCE}/main.cpp -o ${SCRATCH}/consumer.o)
-link_by_pkg_config(by_spire TRUE spire)
-link_by_pkg_config(by_spire_and_its_needs TRUE --static spire)
-link_by_pkg_config(by_spire_static FALSE spire-static)
+link_by_pkg_config(${COMPILER} consumer.o ${of_cpp} spire)
+link_by_pkg_config(${COMPILER} consumer.o ${of_cpp} --static spire)
+link_by_pkg_config(${COMPILER} consumer.o "" spire-static)
+words_of_pkg_config(flags --cflags spire_c)
+step(${C_COMPILER} -std=c99 ${sanitizer} ${flags} -c ${SOURCE}/../../../docs/examples/minimal.c -o ${SCRATCH}/of_c.o)
+link_by_pkg_config(${C_COMPILER} of_c.o ${of_c} spire_c)
+link_by_pkg_config(${C_COMPILER} of_c.o "" spire_c-static)
 
-# All of it is there, a library each: no floor of the engine is a library of its own.
-foreach(file bin/trainer bin/spire-hdf5-check include/spire/spire.h ${LIBDIR}/libspire.so ${LIBDIR}/libspire.a
+# All of it is there, a library for each language: no floor of the engine is a library of its own.
+foreach(file bin/trainer bin/spire-hdf5-check include/spire/spire.h ${LIBDIR}/libspire.so ${LIBDIR}/libspire_c.so
     share/spire/configs/fashion_mnist_cnn.yaml share/doc/spire/running.md share/doc/spire/copyright)
   if(NOT EXISTS ${prefix}/${file})
     message(FATAL_ERROR "${file} is not installed")
   endif()
 endforeach()
 file(GLOB archives RELATIVE ${prefix}/${LIBDIR} ${prefix}/${LIBDIR}/*.a)
-if(NOT archives STREQUAL "libspire.a")
+if(NOT archives STREQUAL "libspire.a;libspire_c.a")
   message(FATAL_ERROR "installed archives: ${archives}")
 endif()
 

@@ -14,7 +14,8 @@ if(SANITIZE)
   set(sanitizer -fsanitize=${SANITIZE})
 endif()
 step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
-  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${sanitizer} -DCMAKE_CUDA_COMPILER=${CUDA_COMPILER})
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${sanitizer} -DCMAKE_C_COMPILER=${C_COMPILER}
+  -DCMAKE_C_FLAGS=${sanitizer} -DCMAKE_CUDA_COMPILER=${CUDA_COMPILER})
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 # They write their runs where they are started.
 step(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${SCRATCH}/prefix/${LIBDIR}

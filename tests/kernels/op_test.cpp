@@ -226,18 +226,18 @@ std::vector<Environment> every_environment() {
   return all;
 }
 
-std::string name(const Environment& environment) {
+std::string to_string(const Environment& environment) {
   bool cuda = environment.device.kind == DeviceKind::cuda;
-  return fmt::format("{}_{}_{}", cuda ? "cuda" : "cpu", spire::name(environment.dtype),
+  return fmt::format("{}_{}_{}", cuda ? "cuda" : "cpu", spire::to_string(environment.dtype),
                      environment.threads == 1 ? "one_thread" : "two_threads");
 }
 
 std::ostream& operator<<(std::ostream& out, const Environment& environment) {
-  return out << name(environment);
+  return out << to_string(environment);
 }
 
 std::string environment_name(const ::testing::TestParamInfo<Environment>& info) {
-  return name(info.param);
+  return to_string(info.param);
 }
 
 std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,

@@ -68,7 +68,7 @@ struct Environment {
   AttentionBy attention = AttentionBy::cudnn;
   bool padded_rows = false;  // where the device's kernel takes them
 };
-std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
+std::string to_string(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);
 
 // Fixture:  SPIRE_OP_TEST(AddTest);

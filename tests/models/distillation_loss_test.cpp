@@ -67,7 +67,7 @@ Graph taught_graph(bool mixed) {
   auto teacher = std::make_shared<Teacher>();
   teacher->model = {.name = "linear"};
   teacher->config = {.temperature = temperature, .weight = share};
-  teacher->values = [](const std::string&, const Shape&) { return constant(0); };
+  teacher->values = [](const std::string&, const Shape&) { return init::constant(0); };
   std::vector<Column> columns = {{"features", {int64_t{inputs}}, DType::f32},
                                  {"labels", {}, DType::i32}};
   if (mixed) {

@@ -90,7 +90,7 @@ TEST(Metric, HasALongAndAShortText) {
   EXPECT_EQ(metric_text({Metric::psnr, 24.318}), "24.32 dB");
   EXPECT_EQ(metric_text({Metric::perplexity, 4.5321}), "4.532");
   EXPECT_EQ(metric_text({Metric::rmse, 0.12345}), "0.1235");
-  EXPECT_EQ(name(Metric::perplexity), "perplexity");
+  EXPECT_EQ(to_string(Metric::perplexity), "perplexity");
   EXPECT_EQ(short_name(Metric::perplexity), "ppl");
 }
 

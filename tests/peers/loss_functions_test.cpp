@@ -124,7 +124,7 @@ TEST_P(LossFunctions, EqualPyTorchs) {
     in.values = graph.input("values", {shape, DType::f32});
     in.bits = graph.input("bits", {shape, DType::f32});
     in.teacher = graph.input("teacher", {shape, DType::f32});
-    in.outputs = graph.parameter("outputs", shape, constant(0));
+    in.outputs = graph.parameter("outputs", shape, init::constant(0));
     loss.add(graph, in);
     bool two = std::string(loss.name) == "focal_two_classes";
     GraphRun run = run_graph(

@@ -85,7 +85,7 @@ TEST(Allocation, NoneInAStep) {
       run.model = {.name = model, .hidden = {}, .channels = {}, .depth = 8, .dropout = 0.3};
       run.precision = precision;
       run.devices = {"cpu:0", "cpu:1"};
-      EXPECT_EQ(allocations_in_steps(run), 0) << model << " " << name(precision);
+      EXPECT_EQ(allocations_in_steps(run), 0) << model << " " << to_string(precision);
     }
   }
 }

@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Models, LanguageModel,
                                           testing::Values(DType::f32, DType::bf16)),
                          [](const auto& test) {
                            return std::get<0>(test.param).name + "_" +
-                                  std::string(name(std::get<1>(test.param)));
+                                  std::string(to_string(std::get<1>(test.param)));
                          });
 
 // The loss begins at ln V, that of a uniform guess. A token's successor follows with probability

@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(All, Matrix,
                                           testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
                          [](const auto& test) {
                            return std::get<MatrixRow>(test.param).name + "_" +
-                                  std::string(name(std::get<DType>(test.param))) + "_" +
+                                  std::string(to_string(std::get<DType>(test.param))) + "_" +
                                   name_of(std::get<DeviceKind>(test.param));
                          });
 

@@ -148,7 +148,7 @@ void NumbersCheck::check_evaluation(const StateMetadata& state) {
   std::vector<std::pair<std::string, double>> known = {{"loss", state.evaluated_loss},
                                                        {metric, state.evaluated_metric}};
   for (const MetricValue& other : state.evaluated_others)
-    known.emplace_back(name(other.metric), other.value);
+    known.emplace_back(to_string(other.metric), other.value);
   for (const auto& [key, value] : known) {
     std::string of = fmt::format("the checkpoint of step {}", state.step);
     std::string text = other_number(key, line.number("val/" + key), value, of.c_str());

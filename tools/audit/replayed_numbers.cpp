@@ -83,7 +83,7 @@ std::optional<TensorDifference> RecordedNumbers::train_difference(Replay& replay
       {"epoch", epoch},
       {"samples_seen", static_cast<double>(replay.samples_seen())},
       {"train/loss", record.loss},
-      {fmt::format("train/{}", name(replay.metric().metric)), replay.metric().value},
+      {fmt::format("train/{}", to_string(replay.metric().metric)), replay.metric().value},
       {"train/lr", record.lr},
       {"train/grad_norm", record.grad_norm}};
   if (auto found = line_difference(*line, computed)) return found;
@@ -102,11 +102,12 @@ std::optional<TensorDifference> RecordedNumbers::evaluation_difference(Replay& r
   if (kind == Kind::test && !data.val)  // each evaluation is of the test data
     return in_metrics(replay.step(), "the test", "there", "none, as there is no validation data");
   EvalReport report = replay.evaluate(kind == Kind::val ? data.selection() : *data.test);
-  Numbers computed = {{fmt::format("{}/loss", word), report.loss},
-                      {fmt::format("{}/{}", word, name(report.metric.metric)), report.metric.value},
-                      {fmt::format("{}/samples", word), static_cast<double>(report.samples)}};
+  Numbers computed = {
+      {fmt::format("{}/loss", word), report.loss},
+      {fmt::format("{}/{}", word, to_string(report.metric.metric)), report.metric.value},
+      {fmt::format("{}/samples", word), static_cast<double>(report.samples)}};
   for (const MetricValue& other : report.others)
-    computed.emplace_back(fmt::format("{}/{}", word, name(other.metric)), other.value);
+    computed.emplace_back(fmt::format("{}/{}", word, to_string(other.metric)), other.value);
   return line_difference(*line, computed);
 }
 

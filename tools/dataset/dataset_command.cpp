@@ -120,7 +120,7 @@ std::string some(const std::vector<T>& all, size_t most) {
 TextTable columns_of(const SampleSpec& spec) {
   TextTable table;
   for (const Column& column : spec.columns)
-    table.push_back({column.name, std::string(name(column.dtype)), to_string(column.shape)});
+    table.push_back({column.name, std::string(to_string(column.dtype)), to_string(column.shape)});
   return table;
 }
 

@@ -9,7 +9,8 @@ import statistics
 import subprocess
 import time
 
-NAMES = {"step_64": "step of 64 rows, µs", "predict_1": "outputs of 1 row, µs", "predict_64": "outputs of 64 rows, µs",
+NAMES = {"step_64": "step of 64 rows, µs", "parts_64": "gradients of 64 rows, clipped, update, µs",
+         "predict_1": "outputs of 1 row, µs", "predict_64": "outputs of 64 rows, µs",
          "first_step": "start of the program to its first step, ms", "memory": "memory, MiB"}
 COLUMNS = ("p50", "p99", "p50 beside busy cores", "p99 beside busy cores")
 

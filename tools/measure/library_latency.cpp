@@ -1,4 +1,6 @@
 // The regressor of native_peer/latency.cpp on Spire: a Trainer, and InferenceSessions beside it.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include <spire/spire.h>
@@ -25,6 +27,17 @@ int main(int argc, char** argv) try {
   step();
   std::printf("first_step %.1f\n", latency::microseconds_since(begin) / 1000);
   latency::print("step_64", 2000, step);
+  const std::vector<spire::WeightInfo> weights = trainer.weights();
+  latency::print("parts_64", 2000, [&] {  // clipped to a norm of 1, by hand
+    trainer.compute_gradients({{batch.x.data(), batch.y.data()}, latency::batch});
+    double squares = 0;
+    for (const spire::WeightInfo& weight : weights)
+      for (float value : trainer.gradient(weight.name)) squares += value * value;
+    auto factor = static_cast<float>(1 / std::max(1.0, std::sqrt(squares)));
+    for (const spire::WeightInfo& weight : weights)
+      for (float& value : trainer.gradient(weight.name)) value *= factor;
+    trainer.update();
+  });
   spire::InferenceSession one(trainer, {.rows = 1}), many(trainer, {.rows = latency::batch});
   std::vector<float> out(latency::batch * latency::outputs);
   latency::print("predict_1", 10000,

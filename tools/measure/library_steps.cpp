@@ -79,6 +79,7 @@ void print(const char* what, const std::vector<double>& ratios) {
 double fit_block(spire_trainer* trainer) {
   StepTimer timer;
   spire_fit_options options = {};
+  options.size = sizeof options;
   options.steps = block;
   options.user = &timer;
   options.on_step = [](void* user, const spire_step*) {
@@ -91,12 +92,15 @@ double fit_block(spire_trainer* trainer) {
 
 double step_block(spire_trainer* trainer, const Images& images) {
   StepTimer timer;
+  const int64_t shape[] = {batch, 28, 28, 1};
   for (int64_t i = 0; i < block; ++i) {
     int64_t first = i * batch % samples;
-    const void* columns[] = {images.pixels_of.data() + first * pixels,
-                             images.labels.data() + first};
-    spire_step step;
-    check(spire_trainer_step(trainer, columns, batch, nullptr, &step));
+    const spire_array arrays[] = {
+        {sizeof(spire_array), "images", images.pixels_of.data() + first * pixels, SPIRE_F32, 4,
+         shape, nullptr},
+        {sizeof(spire_array), "labels", images.labels.data() + first, SPIRE_I32, 1, shape,
+         nullptr}};
+    check(spire_trainer_step(trainer, arrays, 2, nullptr, nullptr));
     timer.step_ended();
   }
   return timer.seconds();
@@ -105,9 +109,10 @@ double step_block(spire_trainer* trainer, const Images& images) {
 void time_c(int rounds) {
   Images images;
   const int64_t shape[] = {samples, 28, 28, 1};
-  const spire_array arrays[] = {{"images", images.pixels_of.data(), SPIRE_F32, 4, shape, nullptr},
-                                {"labels", images.labels.data(), SPIRE_I32, 1, shape, nullptr}};
-  const spire_data data = {arrays, 2, nullptr, 0, 10};
+  const spire_array arrays[] = {
+      {sizeof(spire_array), "images", images.pixels_of.data(), SPIRE_F32, 4, shape, nullptr},
+      {sizeof(spire_array), "labels", images.labels.data(), SPIRE_I32, 1, shape, nullptr}};
+  const spire_data data = {sizeof data, arrays, 2, nullptr, 0, 10};
   spire_config* config = nullptr;
   check(
       spire_config_create("{model: {name: cnn}, towers: 2, tower_threads: 1, devices: cpu, "

@@ -106,8 +106,8 @@ int main() {
       double flops =
           3 * 2.0 * 9 * static_cast<double>(c.batch * c.channels * c.filters * c.side * c.side);
       fmt::print("{} {:3}x{}x{}x{} -> {:3}  NHWC {:6.0f} GF/s  own {:6.0f} GF/s  ratio {:.2f}\n",
-                 name(dtype), c.batch, c.side, c.side, c.channels, c.filters, flops / plain * 1e-9,
-                 flops / own * 1e-9, own / plain);
+                 to_string(dtype), c.batch, c.side, c.side, c.channels, c.filters,
+                 flops / plain * 1e-9, flops / own * 1e-9, own / plain);
     }
   }
 }

@@ -130,7 +130,7 @@ class Reader {
   }
 
   static std::string tag(const char* group, Metric metric) {
-    return group + std::string(name(metric));
+    return group + std::string(to_string(metric));
   }
 
   std::optional<Metric> metric_of(const Json& record, const char* group) {

@@ -62,11 +62,11 @@ std::vector<Figure> figures_of(const RunFiles& run) {
     MetricValue shown = test.metric;
     if (auto value = decided ? measured_value(test, decided->metric) : std::nullopt)
       shown = {decided->metric, *value};
-    figures.push_back({fmt::format("test {}", name(shown.metric)), metric_text(shown),
+    figures.push_back({fmt::format("test {}", to_string(shown.metric)), metric_text(shown),
                        fmt::format("with the weights of step {}", test.step)});
   }
   auto add = [&](const MetricValue& best, const std::string& note) {
-    figures.push_back({fmt::format("best {} {}", evaluated_data(run), name(best.metric)),
+    figures.push_back({fmt::format("best {} {}", evaluated_data(run), to_string(best.metric)),
                        metric_text(best), note});
   };
   // The summary knows what decided; metrics.jsonl knows the step.
@@ -202,7 +202,7 @@ bool classifies(const RunFiles& run) {
 Json run_json(const RunFiles& run) {
   auto [state, verdict] = verdict_of(run);
   const RunMetrics& metrics = run.metrics;
-  auto text_of = [](std::optional<Metric> metric) { return metric ? name(*metric) : ""; };
+  auto text_of = [](std::optional<Metric> metric) { return metric ? to_string(*metric) : ""; };
   Json json = {{"label", run.label},
                {"model", model_text(run)},
                {"state", state},

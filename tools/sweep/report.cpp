@@ -44,16 +44,16 @@ struct Figure {
 };
 std::optional<Figure> best_figure(const PointResult& result) {
   if (!result.last) return {};
-  return Figure{fmt::format("{} {}", name_of_data(result.held_out), name(result.best_by)),
+  return Figure{fmt::format("{} {}", name_of_data(result.held_out), to_string(result.best_by)),
                 metric_text({result.best_by, result.best})};
 }
 std::optional<Figure> last_figure(const PointResult& result) {
   if (!result.last) return {};
-  return Figure{std::string(name(result.last->metric)), metric_text(*result.last)};
+  return Figure{std::string(to_string(result.last->metric)), metric_text(*result.last)};
 }
 std::optional<Figure> test_figure(const PointResult& result) {
   if (!result.test) return {};
-  return Figure{fmt::format("test {}", name(result.test->metric)), metric_text(*result.test)};
+  return Figure{fmt::format("test {}", to_string(result.test->metric)), metric_text(*result.test)};
 }
 
 // A column of figures: what they are of is in its heading where all runs agree, else in each cell.
@@ -110,8 +110,8 @@ Json point_json(const SweepRequest& request, const SweepPoint& point, const Poin
                {"message", result.message}};
   if (result.steps == 0) return json;
   if (result.last) {
-    json["metric"] = name(result.last->metric);
-    json["best_metric"] = name(result.best_by);
+    json["metric"] = to_string(result.last->metric);
+    json["best_metric"] = to_string(result.best_by);
     json["data"] = name_of_data(result.held_out);
     json["best"] = number_json(result.best);
     json["last"] = number_json(result.last->value);

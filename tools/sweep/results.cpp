@@ -109,9 +109,9 @@ std::string outcome_text(const PointResult& result) {
     return text + ": " + result.message;
   if (result.state != State::done) return text;
   if (result.test)
-    text += fmt::format(", test {} {}", name(result.test->metric), metric_text(*result.test));
+    text += fmt::format(", test {} {}", to_string(result.test->metric), metric_text(*result.test));
   if (result.last)
-    text += fmt::format(", best {} {} {}", name_of_data(result.held_out), name(result.best_by),
+    text += fmt::format(", best {} {} {}", name_of_data(result.held_out), to_string(result.best_by),
                         metric_text({result.best_by, result.best}));
   return text + fmt::format(", {} samples/s, {}", count_text(std::llround(result.samples_per_s)),
                             duration_text(result.seconds));

@@ -6,7 +6,14 @@
  * with its *_destroy(), which accepts NULL. Other arguments may be NULL only where a comment says
  * so. The library never exits the process, installs a signal handler or prints.
  *
- * Structs and functions stay binary compatible as long as SPIRE_C_API_VERSION is the same.
+ * A struct begins with its size, which the caller sets, also in one that the library fills:
+ *   spire_step step = {.size = sizeof step};
+ * Later versions of the library add members at the end, which are 0 for programs that do not know
+ * them. SPIRE_CONFIG: the size is 0, or larger than the library's, or differs within an array. A
+ * callback's struct has the library's size: a program for several versions compares it first.
+ *
+ * Structs and functions stay binary compatible as long as SPIRE_C_API_VERSION is the same. It is
+ * part of the library's name, libspire_c.so.1.
  */
 #ifndef SPIRE_C_H
 #define SPIRE_C_H
@@ -47,6 +54,7 @@ SPIRE_API const char* spire_status_name(spire_status status); /* "config" */
 typedef struct spire_devices spire_devices;
 
 typedef struct spire_device {
+  size_t size;     /* sizeof(spire_device) */
   const char* id;  /* in a config: "cpu", "cuda:1"; "": CUDA hides it from this process */
   int host_number; /* index in nvidia-smi; -1: a CPU, or unknown */
   const char* name;
@@ -90,9 +98,10 @@ typedef enum spire_dtype { SPIRE_F32 = 0, SPIRE_F64 = 1, SPIRE_U8 = 2, SPIRE_I32
 
 #define SPIRE_MAX_RANK 6
 
-/* An array of samples, read in place: `data` must stay valid and unchanged until spire_train()
- * returns, or as long as the function says that takes the array. */
+/* An array of samples, read in place: `data` must stay valid and unchanged until the function that
+ * takes the array returns, or as long as it says. */
 typedef struct spire_array {
+  size_t size;        /* sizeof(spire_array) */
   const char* column; /* "images", "features", "tokens", "labels", "targets", "values" */
   const void* data;
   spire_dtype dtype; /* of `data`; images of SPIRE_U8 are read as x / 255 */
@@ -102,6 +111,7 @@ typedef struct spire_array {
 } spire_array;
 
 typedef struct spire_data {
+  size_t size; /* sizeof(spire_data) */
   const spire_array* train;
   size_t train_arrays;
   const spire_array* test; /* NULL if test_arrays is 0: evaluations then read `train` */
@@ -110,6 +120,7 @@ typedef struct spire_data {
 } spire_data;
 
 typedef struct spire_step {
+  size_t size;     /* sizeof(spire_step) */
   int64_t step;    /* 1 after the first */
   int64_t samples; /* in the global batch; in spire_train(): seen so far */
   double epoch;    /* 2.5: middle of the third epoch; a trainer's step: 0 */
@@ -122,12 +133,14 @@ typedef struct spire_step {
 } spire_step;
 
 typedef struct spire_evaluation {
+  size_t size; /* sizeof(spire_evaluation) */
   double loss;
   double metric;
   int64_t samples;
 } spire_evaluation;
 
 typedef struct spire_train_options {
+  size_t size;            /* sizeof(spire_train_options) */
   const spire_data* data; /* NULL: the config names the data */
   /* Called on a thread of the engine, one call at a time; may be NULL. A callback that does not
    * return 0 ends the run after a checkpoint, as `cancel` does. */
@@ -140,6 +153,7 @@ typedef struct spire_train_options {
 } spire_train_options;
 
 typedef struct spire_summary {
+  size_t size;   /* sizeof(spire_summary) */
   int exit_code; /* 0, or SPIRE_INTERRUPTED */
   int64_t steps;
   double epochs;
@@ -175,6 +189,7 @@ typedef struct spire_trainer spire_trainer;
 #define SPIRE_ANY_BATCH (-1)
 
 typedef struct spire_column {
+  size_t size;          /* sizeof(spire_column) */
   const char* name;     /* as spire_array::column */
   spire_dtype dtype;    /* SPIRE_F32 for images, features and values; else SPIRE_I32 */
   int rank;             /* of one sample: 3 for images, 0 for labels */
@@ -182,6 +197,7 @@ typedef struct spire_column {
 } spire_column;
 
 typedef struct spire_sample_spec {
+  size_t size;                 /* sizeof(spire_sample_spec) */
   const spire_column* columns; /* the first one is the model's input */
   size_t column_count;
   int64_t classes; /* of labels, or the vocabulary's size; 0 for values */
@@ -204,19 +220,28 @@ SPIRE_API spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t
 SPIRE_API spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps);
 
 typedef struct spire_memory {
-  const char* device;   /* "cuda:1"; lives as long as the trainer */
-  int64_t in_use, peak; /* bytes; peak: the sum of each kind's largest value so far */
+  size_t size;        /* sizeof(spire_memory) */
+  const char* device; /* "cuda:1"; lives as long as the trainer */
+  /* Bytes for all steps, now, and the sum of each kind's largest value so far. */
+  int64_t planned, in_use, peak;
 } spire_memory;
 
 /* The number of devices of this process, and the memory of the device at `index`. */
 SPIRE_API spire_status spire_trainer_devices(const spire_trainer* trainer, size_t* count);
 SPIRE_API spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
                                             spire_memory* memory);
+/* Runs a step on zeros, up to its update, and an evaluation, and forgets both: the first step finds
+ * all else warm. */
+SPIRE_API spire_status spire_trainer_warm_up(spire_trainer* trainer);
+/* Changes the config's optimizer for later steps: `count` words "optimizer.lr=0.01". */
+SPIRE_API spire_status spire_trainer_set_optimizer(spire_trainer* trainer, const char* const* words,
+                                                   size_t count);
 /* Frees batches and threads that calls keep for later calls, and returns unused heap memory of the
  * process to the system. spire_trainer_destroy() frees the rest. */
 SPIRE_API spire_status spire_trainer_release_memory(spire_trainer* trainer);
 
 typedef struct spire_fit_options {
+  size_t size;   /* sizeof(spire_fit_options) */
   int64_t steps; /* how many; 0: up to the end of the config's run */
   /* Called on the caller's thread; may be NULL. They may call any function of the trainer except
    * spire_trainer_fit(). A callback that does not return 0 ends the call after the present step. */
@@ -235,30 +260,23 @@ SPIRE_API spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit
 SPIRE_API spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
                                                         spire_evaluation* evaluation);
 
-/* Train or evaluate on `count` samples. columns: for each column of the spec a pointer to dense
- * values (count, row) of its dtype; a trainer on datasets has features, images or tokens first,
- * then labels, targets or values. lr: NULL: the schedule's rate. step, evaluation: may be NULL. */
-SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns,
-                                          int64_t count, const double* lr, spire_step* step);
-SPIRE_API spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
-                                              int64_t count, spire_evaluation* evaluation);
-/* The same for `count` arrays of any strides, one per column in the columns' order. Each call
- * checks their names, shapes (N, row) and dtypes, converts numbers that are not the column's, and
- * returns SPIRE_CONFIG if an array does not fit; the functions above cannot check their pointers.
- */
-SPIRE_API spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
-                                                 size_t count, const double* lr, spire_step* step);
-SPIRE_API spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer,
-                                                     const spire_array* arrays, size_t count,
-                                                     spire_evaluation* evaluation);
+/* Train or evaluate on N samples: `count` arrays (N, row) of any strides, one per column of the
+ * spec in its order; a trainer on datasets has features, images or tokens first, then labels,
+ * targets or values. Numbers of other dtypes are converted, but fractions not to whole numbers.
+ * SPIRE_CONFIG: a name, shape or dtype does not fit. lr: NULL: the schedule's rate. step,
+ * evaluation: may be NULL. */
+SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const spire_array* arrays,
+                                          size_t count, const double* lr, spire_step* step);
+SPIRE_API spire_status spire_trainer_evaluate(spire_trainer* trainer, const spire_array* arrays,
+                                              size_t count, spire_evaluation* evaluation);
 
 /* A step in parts, for programs that read or change gradients. spire_trainer_compute_gradients()
- * runs forward and backward on a batch, as spire_trainer_step_arrays() takes it; called again, it
- * adds a batch, and all numbers are means over the samples of all of them.
- * spire_trainer_gradient() gives the averaged gradient of a trained weight (`elements` numbers, as
- * spire_weight has them) in memory that may be read and written until the step ends:
- * spire_trainer_update() updates the weights with it, spire_trainer_reject() leaves everything as
- * it was. Until then functions that train, evaluate, predict, load, save or write a weight fail. */
+ * runs forward and backward on a batch, as spire_trainer_step() takes it; called again, it adds a
+ * batch, and all numbers are means over the samples of all of them. spire_trainer_gradient() gives
+ * the averaged gradient of a trained weight (`elements` numbers, as spire_weight has them) in
+ * memory that may be read and written until the step ends: spire_trainer_update() updates the
+ * weights with it, spire_trainer_reject() leaves everything as it was. Until then functions that
+ * train, evaluate, predict, load, save or write a weight fail. elements, lr, step: may be NULL. */
 SPIRE_API spire_status spire_trainer_compute_gradients(spire_trainer* trainer,
                                                        const spire_array* arrays, size_t count,
                                                        spire_step* step);
@@ -268,15 +286,14 @@ SPIRE_API spire_status spire_trainer_update(spire_trainer* trainer, const double
                                             spire_step* step);
 SPIRE_API spire_status spire_trainer_reject(spire_trainer* trainer);
 
-/* numbers: fp32 outputs of one sample. rows: of the first column, as in spire_trainer_step().
- * outputs: memory for `room` floats, of which count * numbers are written. */
+/* numbers: fp32 outputs of one sample. rows: the first column's array, as in spire_trainer_step().
+ * outputs: memory for `room` floats, of which N * numbers are written. */
 SPIRE_API spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers);
-SPIRE_API spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows,
-                                             int64_t count, float* outputs, size_t room);
-SPIRE_API spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_array* rows,
-                                                   float* outputs, size_t room);
+SPIRE_API spire_status spire_trainer_predict(spire_trainer* trainer, const spire_array* rows,
+                                             float* outputs, size_t room);
 
 typedef struct spire_weight {
+  size_t size;      /* sizeof(spire_weight) */
   const char* name; /* "conv1.weight"; lives as long as the trainer */
   int rank;
   int64_t shape[SPIRE_MAX_RANK]; /* in PyTorch's order */
@@ -300,7 +317,12 @@ SPIRE_API spire_status spire_trainer_hash(spire_trainer* trainer, uint64_t* hash
 SPIRE_API spire_status spire_trainer_save(spire_trainer* trainer, const char* file);
 SPIRE_API spire_status spire_trainer_load(spire_trainer* trainer, const char* file);
 
-/* The bytes of such a file. */
+/* The weights and running statistics alone: as safetensors, and of those or of a checkpoint of any
+ * batch and optimizer. */
+SPIRE_API spire_status spire_trainer_save_weights(spire_trainer* trainer, const char* file);
+SPIRE_API spire_status spire_trainer_load_weights(spire_trainer* trainer, const char* file);
+
+/* The bytes of a checkpoint. */
 typedef struct spire_bytes spire_bytes;
 
 SPIRE_API spire_status spire_trainer_save_bytes(spire_trainer* trainer, spire_bytes** bytes);
@@ -324,7 +346,8 @@ SPIRE_API void spire_session_destroy(spire_session* session);
 /* Copies the trainer's present weights, on the thread that uses the trainer. Calls of
  * spire_session_predict() go on meanwhile. */
 SPIRE_API spire_status spire_session_update(spire_session* session, spire_trainer* trainer);
-/* columns: how many of the model's columns its outputs depend on. numbers: outputs of a row. */
+/* columns: how many of the model's columns its outputs depend on. numbers: outputs of a row. Both
+ * may be NULL. */
 SPIRE_API spire_status spire_session_shape(const spire_session* session, size_t* columns,
                                            int64_t* numbers);
 /* arrays: `count` columns of equally many rows. outputs: memory for `room` floats; rows * numbers

@@ -204,8 +204,9 @@ struct Array {
   Shape shape;                 // (N, row): (N, H, W, C), (N, F), (N, T), (N)
   // Elements from one index of each axis to the next; empty: dense, the last axis is contiguous.
   std::vector<int64_t> strides = {};
-  // cuda:N: `data` is on that GPU, and the work that writes it has finished; the dataset copies it
-  // to the host when it is made.
+  // cuda:N: `data` is on that GPU, and the work that writes it has finished. A dataset copies it to
+  // the host when it is made; of a full batch (Samples) dense rows of the column's dtype go from
+  // there to the GPUs that train, and others by the host.
   DeviceId device = {};
 };
 

@@ -22,7 +22,7 @@ enum class Category {
   interrupted = 75,   // stopped by the user or max_time; a run has saved a checkpoint
 };
 
-SPIRE_API std::string_view name(Category category);
+SPIRE_API std::string_view to_string(Category category);
 
 // Comments write Error(config) for an Error with Category::config.
 class SPIRE_API Error : public std::runtime_error {

@@ -14,14 +14,17 @@
 namespace spire {
 
 // Initial values of parameters. Kaiming: He et al., "Delving Deep into Rectifiers", 2015.
-// uniform(b) is uniform in [-b, b); normal(d) has mean 0 and standard deviation d.
+namespace init {
+
+SPIRE_API Initializer uniform(float bound);      // in [-bound, bound)
+SPIRE_API Initializer normal(double deviation);  // mean 0
+SPIRE_API Initializer constant(float value);
 SPIRE_API Initializer kaiming_uniform(int64_t fan_in);  // uniform(sqrt(6 / fan_in))
 SPIRE_API Initializer kaiming_normal(int64_t fan_out);  // normal(sqrt(2 / fan_out))
-SPIRE_API Initializer
-linear_uniform(int64_t fan_in);  // uniform(1 / sqrt(fan_in)), if no relu follows
-SPIRE_API Initializer uniform(float bound);
-SPIRE_API Initializer normal(double deviation);
-SPIRE_API Initializer constant(float value);
+// uniform(1 / sqrt(fan_in)), if no relu follows.
+SPIRE_API Initializer linear_uniform(int64_t fan_in);
+
+}  // namespace init
 
 struct Conv2dOptions {
   int64_t channels = 1;  // of the output
@@ -31,7 +34,8 @@ struct Conv2dOptions {
   Extent2d dilation{1, 1};
   int64_t groups = 1;
   bool bias = true;
-  Initializer initialize = {};  // of the weight; default kaiming_uniform(KH * KW * I / groups)
+  Initializer initialize =
+      {};  // of the weight; default init::kaiming_uniform(KH * KW * I / groups)
 };
 SPIRE_API Value conv2d(Graph& graph, const std::string& name, Value x,
                        const Conv2dOptions& options);
@@ -46,7 +50,7 @@ struct Conv1dOptions {
   int64_t dilation = 1;
   int64_t groups = 1;
   bool bias = true;
-  Initializer initialize = {};  // of the weight; default kaiming_uniform(kernel * C / groups)
+  Initializer initialize = {};  // of the weight; default init::kaiming_uniform(kernel * C / groups)
 };
 SPIRE_API Value conv1d(Graph& graph, const std::string& name, Value x,
                        const Conv1dOptions& options);
@@ -60,13 +64,14 @@ struct ConvTranspose2dOptions {
   Extent2d padding{0, 0};
   Extent2d output_padding{0, 0};  // less than the stride
   bool bias = true;
-  // Of the weight; default kaiming_uniform(C * KH * KW / (product of strides)).
+  // Of the weight; default init::kaiming_uniform(C * KH * KW / (product of strides)).
   Initializer initialize = {};
 };
 SPIRE_API Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
                                  const ConvTranspose2dOptions& options);
 
-// x (.., K) -> (.., units). initialize: of the weight; default kaiming_uniform(K), for a relu.
+// x (.., K) -> (.., units). initialize: of the weight; default init::kaiming_uniform(K), for a
+// relu.
 SPIRE_API Value dense(Graph& graph, const std::string& name, Value x, int64_t units,
                       bool bias = true, Initializer initialize = {});
 // Looks up rows of the table name.weight (vocabulary, width): ids i32 (..) -> (.., width).
@@ -113,7 +118,7 @@ SPIRE_API Value rope(Graph& graph, Value x, const RopeOptions& options);
 // Recurrent layers, x (N, T, F) -> (N, T, H), or the last state (N, H). Parameters have the shapes
 // and the order of gates of PyTorch's nn.LSTM (G = 4 gates) and nn.GRU (G = 3): name.weight_ih
 // (G H, F), name.weight_hh (G H, H), name.bias_ih and name.bias_hh (G H), all initialized by
-// uniform(1 / sqrt(H)).
+// init::uniform(1 / sqrt(H)).
 struct RecurrentOptions {
   int64_t units = 1;  // H
   bool last = false;  // true: returns only the state after the last step

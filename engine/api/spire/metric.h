@@ -73,7 +73,7 @@ SPIRE_API std::optional<Metric> find_metric(std::string_view name);  // nullopt:
 // Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
 SPIRE_API bool better(Metric metric, double value, double than);
 
-SPIRE_API std::string_view name(Metric metric);               // "accuracy"
+SPIRE_API std::string_view to_string(Metric metric);          // "accuracy"
 SPIRE_API std::string_view short_name(Metric metric);         // "acc"
 SPIRE_API std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
 SPIRE_API std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"

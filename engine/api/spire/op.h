@@ -108,6 +108,11 @@ class SPIRE_API Op {
   virtual std::unique_ptr<Op> with_residual() const { return nullptr; }
 };
 
+// Both throw Error(config) with the op's name: expect_inputs() unless the number of inputs is in
+// [least, most], expect() with the message unless `holds`.
+SPIRE_API void expect_inputs(const Op& op, TensorSpecs inputs, size_t least, size_t most);
+SPIRE_API void expect(const Op& op, bool holds, const std::string& message);
+
 // Base of ops that a struct of attributes describes.
 template <typename Attributes>
 class OpWith : public Op {

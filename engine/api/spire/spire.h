@@ -11,6 +11,7 @@
 #include <spire/dataset.h>     // columns of samples, the interface of datasets, datasets in memory
 #include <spire/dataset_tools.h>   // conversion and checks of datasets
 #include <spire/devices.h>         // devices of this machine as they are now
+#include <spire/dlpack.h>          // arrays of other libraries
 #include <spire/error.h>           // the exception type, and the categories of errors
 #include <spire/export.h>          // what the shared library exports
 #include <spire/export_model.h>    // ONNX, safetensors, npz
@@ -24,7 +25,6 @@
 #include <spire/model.h>           // a model that the calling program defines
 #include <spire/observer.h>        // events of a run; trainer's console, files and pages
 #include <spire/op.h>              // ops and values of their options
-#include <spire/op_checks.h>       // checks of an op's inputs
 #include <spire/optimizer.h>       // optimizers of a program
 #include <spire/packing.h>         // layouts in which kernels read parameters
 #include <spire/plan.h>            // memory and layers of a run, without training

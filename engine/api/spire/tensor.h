@@ -25,7 +25,8 @@ namespace spire {
 enum class DType : uint8_t { f32, bf16, f16, f64, i32, u8 };
 
 SPIRE_API size_t size_of(DType dtype);
-SPIRE_API std::string_view name(DType dtype);  // "fp32", "bf16", "fp16", "fp64", "int32", "uint8"
+SPIRE_API std::string_view to_string(
+    DType dtype);  // "fp32", "bf16", "fp16", "fp64", "int32", "uint8"
 SPIRE_API DType dtype_from_name(std::string_view name);  // throws Error(config) for an unknown name
 
 // bfloat16: the upper half of a float; conversion rounds to nearest even, NaN stays NaN.

@@ -79,9 +79,10 @@ struct WeightInfo {
 
 struct TrainerMemory {     // of a device of this process, in bytes
   std::string device;      // "cuda:1"
+  int64_t planned = 0;     // for all steps
   int64_t in_use = 0;      // now
   int64_t peak = 0;        // sum of each kind's own peak: an upper bound of the most in use
-  BytesByKind kinds = {};  // in_use by what it is for
+  BytesByKind kinds = {};  // in_use by what it is for; of plan_memory() planned
 };
 
 struct TrainerOptions {
@@ -122,8 +123,9 @@ struct FitOptions {
 };
 
 // - Processes: each process of a run has a Trainer; all call the same methods in the same order.
-// - Threads: one thread at a time calls a Trainer; several Trainers may work at once. One with a
-//   single lane (a tower at a time) of one thread on a CPU computes on the thread that calls.
+// - Threads: one thread at a time calls a Trainer: methods that are not const throw Error(config)
+//   during a call of another thread. Several Trainers may work at once. One with a single lane (a
+//   tower at a time) of one thread on a CPU computes on the thread that calls.
 // - Bad steps (loss or gradient not finite, or bad by guard.*_zscore) change nothing: they throw
 //   Error(diverged), or with guard.on_bad_step: skip count as a step without an update. rollback is
 //   refused.
@@ -159,6 +161,12 @@ class SPIRE_API Trainer {
   // processes. The constructor allocates all that steps need, and the destructor frees it; GPUs
   // also hold what the driver and its libraries need (list_devices()).
   std::vector<TrainerMemory> memory() const;
+  // The memory that such a Trainer would have: compiles its plans, without memory for them. Throw
+  // what the constructors throw, except where the plan is too large for a device.
+  static std::vector<TrainerMemory> plan_memory(const RunConfig& config, const SampleSpec& data,
+                                                const TrainerOptions& options = {});
+  static std::vector<TrainerMemory> plan_memory(const RunConfig& config, const DataSource& data,
+                                                const TrainerOptions& options = {});
   // Frees what calls keep for later ones: the batches and threads of fit() and evaluate(), which
   // they make again when needed, and unused heap memory of the whole process. GPUs keep nothing to
   // free.
@@ -190,6 +198,15 @@ class SPIRE_API Trainer {
   std::span<float> gradient(const std::string& name);
   StepResult update(std::optional<double> lr = {});
   void reject();
+
+  // Runs a step on zeros, up to its update, and an evaluation, and forgets both: the first step()
+  // finds memory, threads, kernels and libraries of all but the update warm.
+  void warm_up();
+  // Sets rate, factors, weight_decay, momentum and so on of later steps; the schedule scales the
+  // new rate. Weights with the factor 0 in lr_factors stay as they are. load() changes none of it,
+  // and save() contains it. All processes call it. Throws Error(config) for another name or `own`,
+  // for numbers that a config may not have, and for factors of no weight.
+  void set_optimizer(const OptimizerConfig& optimizer);
 
   // Evaluates the present weights (their averages with ema.decay). samples: any number of full
   // batches; the last may be smaller if test_samples or any_batch allows it. Throws as step(),
@@ -237,7 +254,13 @@ class SPIRE_API Trainer {
   // Error(checkpoint) where tensors do not match, Error(config) for entries of `from` that match
   // nothing, and with adapters.
   void load_weights(const InitConfig& from);
-  void load_weights(std::span<const std::byte> checkpoint);  // as save() returned it
+  void load_weights(std::span<const std::byte> file);  // as save() or save_weights() returned it
+  // Write the weights and running statistics alone (their averages with ema.decay) as safetensors,
+  // with Spire's names and PyTorch's layouts, as save() writes a checkpoint: to a file, which is
+  // replaced, or to memory. Throw Error(config) for a file that cannot be written and with
+  // adapters, Error(device) for a full disk, and leave the Trainer usable as save() does.
+  void save_weights(const std::filesystem::path& file);
+  [[nodiscard]] std::vector<std::byte> save_weights();
 
  private:
   friend class InferenceSession;  // reads the parts

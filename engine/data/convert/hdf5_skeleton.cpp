@@ -25,7 +25,7 @@ hid_t file_type(DType dtype) {
   if (dtype == DType::u8) return H5T_STD_U8LE;
   if (dtype == DType::i32) return H5T_STD_I32LE;
   if (dtype == DType::f32) return H5T_IEEE_F32LE;
-  require(dtype == DType::f64, "rows of {} in an HDF5 file", name(dtype));
+  require(dtype == DType::f64, "rows of {} in an HDF5 file", to_string(dtype));
   return H5T_IEEE_F64LE;
 }
 

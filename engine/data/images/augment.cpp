@@ -232,7 +232,7 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
     require(stddev > 0, "normalization: stddev {} is not positive", stddev);
   bool plain = dtype == DType::u8 && options == AugmentConfig{};
   require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
-          "images as {}: floats are made, and u8 without augmentation", name(dtype));
+          "images as {}: floats are made, and u8 without augmentation", to_string(dtype));
   check_crop(options, height_, width_);
   check_colors(options, channels_);
   if (works_in_steps(options)) identity_ = make_identity(channels_);

@@ -84,7 +84,7 @@ void settle(Task task, RunConfig& config) {
 }  // namespace
 
 void settle_best(Metric by_task, BestConfig& best) {
-  if (best.metric == "auto") best.metric = name(by_task);
+  if (best.metric == "auto") best.metric = to_string(by_task);
   auto metric = find_metric(best.metric);
   if (!metric || best.mode != BestConfig::Mode::automatic) return;
   best.mode = higher_is_better(*metric) ? BestConfig::Mode::max : BestConfig::Mode::min;

@@ -29,10 +29,10 @@ void require_fits(const std::string& key, Metric metric, Metric task,
   std::vector<Metric> fitting = records ? records->metrics() : std::vector<Metric>{};
   fitting.push_back(Metric::loss);
   if (metric == task || std::ranges::find(fitting, metric) != fitting.end()) return;
-  std::vector<std::string> names = {std::string(name(task))};
-  for (Metric other : fitting) names.emplace_back(name(other));
+  std::vector<std::string> names = {std::string(to_string(task))};
+  for (Metric other : fitting) names.emplace_back(to_string(other));
   fail(Category::config, "{}: {} does not fit the model and its data; use one of: {}", key,
-       name(metric), fmt::join(names, ", "));
+       to_string(metric), fmt::join(names, ", "));
 }
 
 bool follows_from_sums(Metric metric, Metric task) {
@@ -53,7 +53,7 @@ bool MetricChoice::is_better(double value, double than) const {
 
 double MetricChoice::deciding(const EvalReport& report) const {
   auto value = measured_value(report, best);
-  require(value.has_value(), "an evaluation without {}", name(best));
+  require(value.has_value(), "an evaluation without {}", to_string(best));
   return *value;
 }
 

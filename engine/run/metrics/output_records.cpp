@@ -17,7 +17,7 @@ namespace spire {
 namespace {
 
 [[noreturn]] void no_such(Metric metric) {
-  fail(Category::unexpected, "no {} of this task", name(metric));
+  fail(Category::unexpected, "no {} of this task", to_string(metric));
 }
 
 size_t column_of(const SampleSpec& spec, const char* wanted) {

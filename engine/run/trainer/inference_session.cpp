@@ -10,6 +10,7 @@
 #include <spire/load_config.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/processor.h"
 #include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/device/lane_team.h"
@@ -246,6 +247,7 @@ struct InferenceSession::Impl {
 // Evaluations may read images of another size (data.image.eval_size), and outputs are theirs.
 InferenceSession::InferenceSession(Trainer& trainer, const InferenceOptions& options) {
   Trainer::Parts& p = *trainer.parts_;
+  Trainer::Parts::Turn turn(p);
   int64_t at_once = checked_rows(options);
   auto make = [&] {
     ModelOfSession model{.config = p.setup.config,
@@ -261,6 +263,7 @@ InferenceSession::InferenceSession(Trainer& trainer, const InferenceOptions& opt
 
 InferenceSession::InferenceSession(const Checkpoint& checkpoint, const InferenceOptions& options,
                                    std::shared_ptr<const Model> model) {
+  require_processor();
   const LoadedCheckpoint& from = *checkpoint.loaded();
   impl_ = std::make_unique<Impl>(saved_model(from.state, std::move(model)), DeviceId{},
                                  checked_rows(options));
@@ -277,6 +280,7 @@ InferenceSession& InferenceSession::operator=(InferenceSession&&) noexcept = def
 
 void InferenceSession::update(Trainer& trainer) {
   Trainer::Parts& p = *trainer.parts_;
+  Trainer::Parts::Turn turn(p);
   const auto& mine = impl_->model.layout.entries();
   const auto& theirs = p.trainer->layout().entries();
   bool same = std::ranges::equal(mine, theirs, [](const auto& a, const auto& b) {
@@ -318,8 +322,8 @@ void InferenceSession::predict(std::span<const ColumnRows> columns, int64_t coun
   given.reserve(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
     check_rows(known[c], columns[c], count);
-    check_indices(data(), known[c], columns[c], count);
     given.emplace_back(known[c], columns[c], count);
+    check_indices(data(), known[c], given.back(), count);
   }
   session.compute([&] { session.predict(given, count, out); });
 }

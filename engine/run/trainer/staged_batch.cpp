@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -10,10 +11,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <spire/op.h>
+
 #include "engine/base/fail.h"
 #include "engine/base/text.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"
+#include "engine/device/stream.h"
 
 namespace spire {
 namespace {
@@ -45,18 +49,17 @@ std::vector<int64_t> dims_of(const Column& column, int64_t count) {  // (count, 
 }
 
 void check_given(const Column& column, const Array& array, int64_t count) {
-  auto expect = [&](bool holds, const std::string& problem) {
-    if (!holds) fail(Category::config, "Samples: column '{}': {}", column.name, problem);
+  auto refuse = [&](const std::string& problem) {
+    fail(Category::config, "Samples: column '{}': {}", column.name, problem);
   };
-  expect(array.column == column.name,
-         fmt::format("its array is that of column '{}'", array.column));
-  expect(array.device.kind == DeviceKind::cpu, "its array is on a GPU; copy it to the host");
-  std::vector<int64_t> dims = dims_of(column, count);
-  bool fits = std::ranges::equal(array.shape.dims(), dims);
-  expect(fits, fmt::format("the shape of its array is {}; it must be ({})", to_string(array.shape),
-                           fmt::join(dims, ", ")));
-  expect(array.strides.empty() || array.strides.size() == dims.size(),
-         fmt::format("its array has {} strides for {} axes", array.strides.size(), dims.size()));
+  if (array.column != column.name)
+    refuse(fmt::format("its array is that of column '{}'", array.column));
+  std::span<const int64_t> dims = array.shape.dims();
+  if (dims.empty() || dims[0] != count || !std::ranges::equal(dims.subspan(1), column.shape.dims()))
+    refuse(fmt::format("the shape of its array is {}; it must be ({})", to_string(array.shape),
+                       fmt::join(dims_of(column, count), ", ")));
+  if (!array.strides.empty() && array.strides.size() != dims.size())
+    refuse(fmt::format("its array has {} strides for {} axes", array.strides.size(), dims.size()));
 }
 
 // The rows as an array: dense where only a pointer is given.
@@ -124,26 +127,37 @@ void check_rows(const Column& column, const ColumnRows& rows, int64_t count) {
   if (rows.data == nullptr) fail(Category::config, "Samples: column '{}' is null", column.name);
   if (rows.array) check_given(column, *rows.array, count);
   if (!rows.dtype || *rows.dtype == given_dtype(column.dtype)) return;
+  if (rows.array && rows.array->device.kind == DeviceKind::cuda && is_dense(*rows.array) &&
+      *rows.dtype == column.dtype)
+    return;
   bool whole = *rows.dtype == DType::i32 || *rows.dtype == DType::u8;
   bool becomes_float = column.dtype == DType::f32 || is_short_float(column.dtype);
   bool converts =
       becomes_float ? !is_short_float(*rows.dtype) : column.dtype == DType::i32 && whole;
   if (!converts)
     fail(Category::config, "Samples: column '{}': its numbers are {}; convert them to {}",
-         column.name, name(*rows.dtype), name(given_dtype(column.dtype)));
+         column.name, to_string(*rows.dtype), to_string(given_dtype(column.dtype)));
 }
 
 GivenRows::GivenRows(const Column& column, const ColumnRows& rows, int64_t count)
     : column_(column), dense_(static_cast<const std::byte*>(rows.data)) {
-  bool as_given = !rows.dtype || *rows.dtype == given_dtype(column.dtype);
+  if (rows.array) device_ = rows.array->device;
+  bool on_host = device_.kind == DeviceKind::cpu;
+  bool as_given =
+      !rows.dtype || *rows.dtype == (on_host ? given_dtype(column.dtype) : column.dtype);
   if (as_given && (!rows.array || is_dense(*rows.array))) return;
   dense_ = nullptr;
-  array_.emplace(as_array(column, rows, count), column.dtype, false);
+  array_.emplace(as_array(column, rows, count), column.dtype, false);  // of a GPU's a host copy
 }
 
 const std::byte* GivenRows::in_place(int64_t first) const {
-  bool same = dense_ && !is_short_float(column_.dtype);
+  bool same = dense_ && device_.kind == DeviceKind::cpu && !is_short_float(column_.dtype);
   return same ? dense_ + static_cast<size_t>(first) * column_.row_bytes() : nullptr;
+}
+
+const std::byte* GivenRows::on_gpu(int64_t first) const {
+  bool there = dense_ && device_.kind == DeviceKind::cuda;
+  return there ? dense_ + static_cast<size_t>(first) * column_.row_bytes() : nullptr;
 }
 
 void GivenRows::copy(int64_t first, int64_t count, std::byte* to) const {
@@ -153,6 +167,10 @@ void GivenRows::copy(int64_t first, int64_t count, std::byte* to) const {
       array_->read(first + i, to + static_cast<size_t>(i) * column_.row_bytes());
   } else if (const std::byte* from = in_place(first)) {
     std::memcpy(to, from, static_cast<size_t>(count) * column_.row_bytes());
+  } else if (const std::byte* there = on_gpu(first)) {
+    std::unique_ptr<Stream> stream = make_stream(device_);
+    stream->copy(to, there, static_cast<size_t>(count) * column_.row_bytes());
+    stream->synchronize();
   } else {
     with_any_float_type(column_.dtype, [&](auto type) {
       std::copy_n(reinterpret_cast<const float*>(dense_) + first * row, count * row,
@@ -162,7 +180,7 @@ void GivenRows::copy(int64_t first, int64_t count, std::byte* to) const {
 }
 
 StagedBatch::StagedBatch(const std::vector<Column>& columns, const Placement& placement)
-    : columns_(columns) {
+    : columns_(columns), on_gpus_(placement.lanes[0].device.kind == DeviceKind::cuda) {
   TowerRange own = placement.towers_of(placement.rank);
   first_row_ = own.begin * placement.batch_size;
   rows_ = own.size() * placement.batch_size;
@@ -179,58 +197,95 @@ StagedBatch::StagedBatch(const std::vector<Column>& columns, const Placement& pl
   batch_.first_row = first_row_;
 }
 
-void StagedBatch::check(const Samples& samples) const {
-  if (samples.columns.size() != columns_.size())
-    fail(Category::config, "Samples: {} given, but the data has {}",
-         counted(static_cast<int64_t>(samples.columns.size()), "column"), columns_.size());
-  for (size_t c = 0; c < columns_.size(); ++c)
-    check_rows(columns_[c], samples.columns[c], samples.count);
-}
-
-const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t count) {
+const Batch& StagedBatch::fill(const std::vector<GivenRows>& given, int64_t first, int64_t count) {
   int64_t own = std::clamp<int64_t>(count - first_row_, 0, rows_);
   for (size_t c = 0; c < columns_.size(); ++c) {
-    const Column& column = columns_[c];
-    GivenRows given(column, samples.columns[c], samples.count);
-    if (own > 0) given.copy(first + first_row_, own, starts_[c]);
-    auto used = static_cast<size_t>(own) * column.row_bytes();
-    std::memset(starts_[c] + used, 0, static_cast<size_t>(rows_) * column.row_bytes() - used);
+    const std::byte* there =
+        on_gpus_ && own == rows_ ? given[c].on_gpu(first + first_row_) : nullptr;
+    batch_.columns[c] = there ? there : starts_[c];
+    if (there) continue;
+    if (own > 0) given[c].copy(first + first_row_, own, starts_[c]);
+    size_t row = columns_[c].row_bytes(), used = static_cast<size_t>(own) * row;
+    std::memset(starts_[c] + used, 0, static_cast<size_t>(rows_) * row - used);
   }
   batch_.valid = count;
   return batch_;
 }
 
-void check_indices(const SampleSpec& spec, const Column& column, const ColumnRows& rows,
+Batch StagedBatch::on_host() const {
+  Batch batch = batch_;
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (batch.columns[c] != starts_[c]) batch.columns[c] = nullptr;
+  return batch;
+}
+
+std::vector<GivenRows> given_rows(const SampleSpec& spec, const Samples& samples) {
+  if (samples.columns.size() != spec.columns.size())
+    fail(Category::config, "Samples: {} given, but the data has {}",
+         counted(static_cast<int64_t>(samples.columns.size()), "column"), spec.columns.size());
+  for (size_t c = 0; c < spec.columns.size(); ++c)
+    check_rows(spec.columns[c], samples.columns[c], samples.count);
+  std::vector<GivenRows> given;
+  given.reserve(spec.columns.size());
+  for (size_t c = 0; c < spec.columns.size(); ++c)
+    given.emplace_back(spec.columns[c], samples.columns[c], samples.count);
+  return given;
+}
+
+namespace {
+
+// Calls check(rows, first, count) for all rows of a column, block by block where they are copied.
+template <typename Check>
+void for_blocks(const Column& column, const GivenRows& rows, int64_t count, const Check& check) {
+  if (const std::byte* all = rows.in_place(0)) return check(all, 0, count);
+  auto most = std::max<int64_t>(1, (int64_t{1} << 20) / static_cast<int64_t>(column.row_bytes()));
+  std::vector<std::byte> block(static_cast<size_t>(std::min(most, count)) * column.row_bytes());
+  for (int64_t first = 0; first < count; first += most) {
+    int64_t part = std::min(most, count - first);
+    rows.copy(first, part, block.data());
+    check(block.data(), first, part);
+  }
+}
+
+}  // namespace
+
+void check_indices(const SampleSpec& spec, const Column& column, const GivenRows& rows,
                    int64_t count) {
   bool positions = column.name == "positions" && column.dtype == DType::i32;
   if (!positions && !holds_indices(column)) return;
-  GivenRows given(column, rows, count);
-  if (const std::byte* all = given.in_place(0)) return check_numbers(spec, column, all, 0, count);
-  std::vector<std::byte> row(column.row_bytes());
-  for (int64_t sample = 0; sample < count; ++sample) {
-    given.copy(sample, 1, row.data());
-    check_numbers(spec, column, row.data(), sample, 1);
-  }
+  for_blocks(column, rows, count, [&](const std::byte* block, int64_t first, int64_t part) {
+    check_numbers(spec, column, block, first, part);
+  });
 }
 
-void check_indices(const SampleSpec& spec, const Samples& samples) {
-  for (size_t c = 0; c < spec.columns.size(); ++c)
-    check_indices(spec, spec.columns[c], samples.columns[c], samples.count);
+void check_binary(const Column& column, const GivenRows& rows, int64_t count) {
+  if (column.name != "values" || column.dtype != DType::f32) return;
+  for_blocks(column, rows, count, [&](const std::byte* block, int64_t first, int64_t part) {
+    const auto* values = reinterpret_cast<const float*>(block);
+    int64_t each = column.shape.elements();
+    for (int64_t sample = 0; sample < part; ++sample)
+      require_binary(values + sample * each, each,
+                     [&] { return fmt::format("Samples: sample {}", first + sample); });
+  });
 }
 
-void check_binary(const SampleSpec& spec, const Samples& samples) {
-  for (size_t c = 0; c < spec.columns.size(); ++c) {
-    if (spec.columns[c].name != "values" || spec.columns[c].dtype != DType::f32) continue;
-    int64_t each = spec.columns[c].shape.elements();
-    GivenRows given(spec.columns[c], samples.columns[c], samples.count);
-    std::vector<std::byte> row(given.in_place(0) ? 0 : spec.columns[c].row_bytes());
-    for (int64_t sample = 0; sample < samples.count; ++sample) {
-      const std::byte* values = given.in_place(sample);
-      if (!values) given.copy(sample, 1, row.data());
-      require_binary(reinterpret_cast<const float*>(values ? values : row.data()), each,
-                     [&] { return fmt::format("Samples: sample {}", sample); });
+std::string non_finite_number(const std::vector<Column>& columns, const Batch& batch, int64_t rows,
+                              const std::function<int64_t(int64_t row)>& sample_of) {
+  int64_t used = std::clamp<int64_t>(batch.valid - batch.first_row, 0, rows);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const Column& column = columns[c];
+    if (!batch.columns[c] || !is_float_type(column.dtype)) continue;
+    std::vector<float> row(static_cast<size_t>(column.shape.elements()));
+    for (int64_t r = 0; r < used; ++r) {
+      copy_floats(batch.columns[c] + static_cast<size_t>(r) * column.row_bytes(), column.dtype,
+                  row);
+      auto bad = std::ranges::find_if_not(row, [](float value) { return std::isfinite(value); });
+      if (bad != row.end())
+        return fmt::format("column '{}' of sample {} is {}", column.name,
+                           sample_of(batch.first_row + r), unsigned_nan(*bad));
     }
   }
+  return {};
 }
 
 namespace {
@@ -273,7 +328,7 @@ void check_columns(const SampleSpec& spec) {
       fail(Category::config,
            "SampleSpec: column '{}' is declared {}; declare {}: a batch's other numbers are "
            "converted",
-           column.name, name(column.dtype), name(*expected));
+           column.name, to_string(column.dtype), to_string(*expected));
     if (std::ranges::any_of(column.shape.dims(), [](int64_t dim) { return dim < 1; }))
       fail(Category::config, "SampleSpec: the shape {} of column '{}' has no elements",
            to_string(column.shape), column.name);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <thread>
 
 #include <spire/train.h>
 
@@ -51,7 +52,7 @@ void Trainer::Parts::check_rate(double lr, const char* where) {
 }
 
 Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
-                      const TrainerOptions& given, bool can_read, World& in)
+                      const TrainerOptions& given, bool can_read, World& in, bool plans)
     : options(given),
       world(in),
       remarks(given.on_remark),
@@ -59,12 +60,17 @@ Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
       has_data(can_read),
       schedule(setup.config.schedule, setup.learning_rate(), setup.total_steps(),
                setup.steps_per_epoch()),
-      batch(setup.data.train->spec().columns, setup.placement),
       tower(tower_options()),
       guard(setup.config.guard) {
   LaneSpec& first = setup.placement.lanes.front();
   first.on_caller = setup.placement.lanes.size() == 1 && first.threads == 1 &&
                     first.device.kind == DeviceKind::cpu && config.pin != RunConfig::Pin::yes;
+  tower.plan_only = plans;
+  if (plans) {
+    trainer = std::make_unique<TowerTrainer>(tower, setup.placement, world.group.get());
+    return;
+  }
+  batch.emplace(data().columns, setup.placement);
   if (!first.on_caller) setup.take_cores();
   StartWatch start(world, config);
   start.status().enter(0, Phase::start);
@@ -78,7 +84,8 @@ Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
 
 std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
                                                      const DataSource& data,
-                                                     const TrainerOptions& options, bool has_data) {
+                                                     const TrainerOptions& options, bool has_data,
+                                                     bool plans) {
   if (options.predict_rows && *options.predict_rows < 0)
     fail(Category::config, "TrainerOptions::predict_rows: {} is negative", *options.predict_rows);
   if (config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
@@ -90,7 +97,7 @@ std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
     alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   try {
-    auto parts = std::make_unique<Parts>(config, data, options, has_data, world);
+    auto parts = std::make_unique<Parts>(config, data, options, has_data, world, plans);
     parts->alone = std::move(alone);
     return parts;
   } catch (const std::exception& error) {
@@ -128,8 +135,20 @@ void Trainer::Parts::check_process() const {
          process);
 }
 
+Trainer::Parts::Turn::Turn(Parts& parts) {
+  parts.check_process();
+  std::thread::id none, mine = std::this_thread::get_id();
+  if (parts.user.compare_exchange_strong(none, mine)) {
+    taken_ = &parts.user;
+  } else if (none != mine) {
+    fail(Category::config,
+         "two threads call this Trainer at once; take turns, by a mutex, or make a Trainer for "
+         "each");
+  }
+}
+
 void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool& spoils) {
-  check_process();
+  Turn turn(*this);
   if (spoiled)
     fail(spoiled->category(),
          "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
@@ -200,10 +219,10 @@ int64_t Trainer::steps_done() const {
 
 StepResult Trainer::step(const Samples& samples, std::optional<double> lr) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_no_gradients("step()");
-  p.check_batch(samples, "step()");
   if (lr) Parts::check_rate(*lr, "step()");
-  const Batch& batch = p.batch.fill(samples, 0, samples.count);
+  const Batch& batch = p.fill(samples, "step()");
   StepOutcome outcome;
   p.guarded(
       [&] { outcome = p.trainer->step(batch, p.done, lr.value_or(p.schedule.lr(p.done)), false); });
@@ -211,28 +230,31 @@ StepResult Trainer::step(const Samples& samples, std::optional<double> lr) {
   return p.result_of(outcome);
 }
 
-void Trainer::Parts::check_batch(const Samples& samples, const char* method) const {
+const Batch& Trainer::Parts::fill(const Samples& samples, const char* method) {
   if (tower.train_columns.size() != data().columns.size())
     fail(Category::config,
          "{}: data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix to 0",
          method);
   check_count(samples.count, tower.train_samples, "train_samples");
-  check(samples);
+  return batch->fill(checked(samples), 0, samples.count);
 }
 
 // The judge has kept a bad step from the weights, on all processes alike: it leaves a valid state.
-void Trainer::Parts::take(const StepOutcome& outcome) {
+void Trainer::Parts::take(const StepOutcome& outcome, const Batch* loaded) {
   std::string problem = guard.problem(outcome);
   const GuardConfig& config = setup.config.guard;
   if (!problem.empty()) {
     bool stops = config.on_bad_step == GuardConfig::OnBadStep::stop;
+    const Batch rows = loaded ? *loaded : batch->on_host();
+    auto sample_of = [&](int64_t row) { return loaded ? train_data->sample_of(rows, row) : row; };
+    std::string number = non_finite_number(tower.train_columns, rows, batch->rows(), sample_of);
+    if (!number.empty()) problem += fmt::format("; {}", number);
     if (stops || guard.in_row() >= config.max_skips)
-      fail(Category::diverged,
-           "step {}{}: {}; it changed nothing; lower the learning rate, or set "
-           "optimizer.clip_norm",
-           outcome.step,
+      fail(Category::diverged, "step {}{}: {}; it changed nothing; {}", outcome.step,
            stops ? "" : fmt::format(" ({} in a row)", counted(config.max_skips + 1, "bad step")),
-           problem);
+           problem,
+           number.empty() ? "lower the learning rate, or set optimizer.clip_norm"
+                          : "leave such samples out, or mend them");
     guard.skip();
     trainer->set_rejected_steps(guard.bad_steps());
     remarks.on_warning(fmt::format("step {} is left out: {}", outcome.step, problem));
@@ -261,16 +283,21 @@ EvaluationResult Trainer::Parts::result_of(const EvaluationSums& sums) const {
 
 EvaluationResult Trainer::evaluate(const Samples& samples) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_no_gradients("evaluate()");
   int64_t global = global_batch();
   if (samples.count < 1) fail(Category::config, "Samples: there are none to evaluate");
+  if (p.tower.test_columns != p.data().columns)
+    fail(Category::config,
+         "evaluate(): evaluations read images of another size (data.image.eval_size) than "
+         "Samples has; use evaluate() without samples");
   p.check_count((samples.count - 1) % global + 1, p.tower.test_samples, "test_samples");
-  p.check(samples);
+  std::vector<GivenRows> given = p.checked(samples);
   EvaluationSums sums;
   p.guarded([&] {
     p.trainer->begin_evaluation();
     for (int64_t first = 0; first < samples.count; first += global)
-      p.trainer->evaluate(p.batch.fill(samples, first, std::min(global, samples.count - first)),
+      p.trainer->evaluate(p.batch->fill(given, first, std::min(global, samples.count - first)),
                           sums);
     p.trainer->end_evaluation();
   });
@@ -279,6 +306,7 @@ EvaluationResult Trainer::evaluate(const Samples& samples) {
 
 EvaluationResult Trainer::evaluate() {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_data("evaluate()");
   p.need_no_gradients("evaluate()");
   return p.evaluate_test_data();
@@ -330,9 +358,9 @@ struct FitMark {
 // method. Several processes end together: a step carries the wish of each to all.
 EvaluationResult Trainer::fit(const FitOptions& options) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_data("fit()");
   p.need_no_gradients("fit()");
-  p.check_process();
   if (p.in_fit)
     fail(Category::config, "fit(): called by a callback of fit(), which goes on by itself");
   FitMark mark(p.in_fit);
@@ -371,14 +399,15 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
     double lr = options.lr ? options.lr(p.done) : p.schedule.lr(p.done);
     if (!is_rate(lr)) p.guarded([&] { Parts::check_rate(lr, "FitOptions::lr"); }, false);
     bool spoils = false;  // a sample that cannot be read
+    const Batch* batch = nullptr;
     p.guarded(
         [&] {
-          const Batch& batch = p.train_data->next();
+          batch = &p.train_data->next();
           spoils = true;
-          outcome = p.trainer->step(batch, p.done, lr, wants_end);
+          outcome = p.trainer->step(*batch, p.done, lr, wants_end);
         },
         spoils);
-    p.take(outcome);
+    p.take(outcome, batch);
     loaded = p.done;
     ends = outcome.stop;
     call(options.on_step, p.result_of(outcome));
@@ -412,11 +441,14 @@ void Trainer::Parts::check_count(int64_t count, int64_t all, const char* option)
        option);
 }
 
-void Trainer::Parts::check(const Samples& samples) const {
-  batch.check(samples);
-  check_indices(setup.data.train->spec(), samples);
-  if (setup.config.loss.name == LossConfig::Name::binary)
-    check_binary(setup.data.train->spec(), samples);
+std::vector<GivenRows> Trainer::Parts::checked(const Samples& samples) const {
+  std::vector<GivenRows> given = given_rows(data(), samples);
+  for (size_t c = 0; c < given.size(); ++c) {
+    check_indices(data(), data().columns[c], given[c], samples.count);
+    if (setup.config.loss.name == LossConfig::Name::binary)
+      check_binary(data().columns[c], given[c], samples.count);
+  }
+  return given;
 }
 
 void Trainer::Parts::need_data(const char* method) const {

@@ -1,4 +1,5 @@
 // Steps of a Trainer in parts: gradients that the program reads and changes.
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -45,8 +46,8 @@ class GradientObserver : public TensorObserver {
 
 StepResult Trainer::compute_gradients(const Samples& samples, const TowerGradients& on_tower) {
   Parts& p = *parts_;
-  p.check_batch(samples, "compute_gradients()");
-  const Batch& batch = p.batch.fill(samples, 0, samples.count);
+  Parts::Turn turn(p);
+  const Batch& batch = p.fill(samples, "compute_gradients()");
   StepOutcome outcome;
   GradientObserver observer;
   p.guarded([&] {
@@ -60,6 +61,7 @@ StepResult Trainer::compute_gradients(const Samples& samples, const TowerGradien
 
 std::span<float> Trainer::gradient(const std::string& name) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_gradients("gradient()");
   const ParameterEntry& entry = p.find(name);
   if (!entry.trained())
@@ -71,6 +73,7 @@ std::span<float> Trainer::gradient(const std::string& name) {
 
 StepResult Trainer::update(std::optional<double> lr) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_gradients("update()");
   if (lr) Parts::check_rate(*lr, "update()");
   StepOutcome outcome;
@@ -82,9 +85,40 @@ StepResult Trainer::update(std::optional<double> lr) {
 
 void Trainer::reject() {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_gradients("reject()");
   p.guarded([&] { p.trainer->discard_gradients(); });
   p.has_gradients = false;
+}
+
+// Zeros are numbers of every column. They are not pinned: freeing pinned memory waits for all GPUs
+// of the process, and so for other ranks in it.
+void Trainer::warm_up() {
+  Parts& p = *parts_;
+  Parts::Turn turn(p);
+  p.need_no_gradients("warm_up()");
+  const Placement& placement = p.setup.placement;
+  TowerRange own = placement.towers_of(placement.rank);
+  size_t row = 0;
+  for (const auto* columns : {&p.tower.train_columns, &p.tower.test_columns})
+    for (const Column& column : *columns) row = std::max(row, column.row_bytes());
+  const std::vector<std::byte> zeros(row * static_cast<size_t>(own.size() * placement.batch_size));
+  auto batch_of = [&](const std::vector<Column>& columns) {
+    Batch batch;
+    batch.columns.assign(columns.size(), zeros.data());
+    batch.first_row = own.begin * placement.batch_size;
+    batch.valid = placement.global_batch;
+    return batch;
+  };
+  const Batch trained = batch_of(p.tower.train_columns), tested = batch_of(p.tower.test_columns);
+  p.guarded([&] {
+    p.trainer->compute_gradients(trained, p.done, nullptr);
+    p.trainer->discard_gradients();
+    EvaluationSums sums;
+    p.trainer->begin_evaluation();
+    p.trainer->evaluate(tested, sums);
+    p.trainer->end_evaluation();
+  });
 }
 
 void Trainer::Parts::need_gradients(const char* method) const {

@@ -15,9 +15,14 @@
 
 #include "engine/base/fail.h"
 #include "engine/checkpoint/checkpoint_file.h"
+#include "engine/config/check.h"
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/resume.h"
 #include "engine/run/trainer/trainer_parts.h"
+#include "engine/update/optimizer.h"
+#include "engine/update/update_pieces.h"
+#include "engine/weights/files/weight_writers.h"
+#include "engine/weights/names/name_table.h"
 
 namespace spire {
 namespace {
@@ -33,7 +38,7 @@ class StateFile {
     std::error_code none;
     fs::path folder = fs::temp_directory_path(none);
     if (write(none ? "/tmp" : folder, bytes)) return;
-    fail(Category::checkpoint, "load(): cannot write the state to {}: {}", path_,
+    fail(Category::checkpoint, "cannot write the state in memory to {}: {}", path_,
          std::strerror(errno));
   }
   ~StateFile() { ::unlink(path_.c_str()); }
@@ -43,9 +48,12 @@ class StateFile {
   const std::string& path() const { return path_; }
 
  private:
+  // The path says what the bytes are, a checkpoint or safetensors, whose header begins there.
   bool write(const fs::path& folder, std::span<const std::byte> bytes) {
-    path_ = folder / "spire-state-XXXXXX";
-    int descriptor = ::mkostemp(path_.data(), O_CLOEXEC);
+    bool tensors = bytes.size() > 8 && bytes[8] == std::byte{'{'};
+    std::string suffix = tensors ? ".safetensors" : "";
+    path_ = (folder / ("spire-state-XXXXXX" + suffix)).string();
+    int descriptor = ::mkostemps(path_.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
     if (descriptor < 0) return false;
     while (!bytes.empty()) {
       ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -76,26 +84,45 @@ void with_name(const std::string& path, const std::string& name, const Body& bod
 
 }  // namespace
 
-std::vector<TrainerMemory> Trainer::memory() const {
-  Parts& p = *parts_;
+std::vector<TrainerMemory> Trainer::Parts::memory() const {
   auto total = [](const MemoryByKind& kinds) {
     int64_t bytes = 0;
     for (const auto& [kind, of_kind] : kinds) bytes += of_kind;
     return bytes;
   };
-  std::vector<MemoryByKind> in_use = p.trainer->memory_in_use(), peak = p.trainer->peak_memory();
-  auto first = static_cast<size_t>(p.setup.placement.devices_of(p.setup.placement.rank).begin);
+  std::vector<MemoryByKind> planned = trainer->planned_memory(), peak = trainer->peak_memory();
+  std::vector<MemoryByKind> kinds = tower.plan_only ? planned : trainer->memory_in_use();
+  auto first = static_cast<size_t>(setup.placement.devices_of(setup.placement.rank).begin);
   std::vector<TrainerMemory> memory;
-  for (size_t d = 0; d < in_use.size(); ++d)
-    memory.push_back({to_string(p.setup.placement.devices[first + d].id), total(in_use[d]),
-                      total(peak[d]), in_use[d]});
+  for (size_t d = 0; d < kinds.size(); ++d)
+    memory.push_back({.device = to_string(setup.placement.devices[first + d].id),
+                      .planned = total(planned[d]),
+                      .in_use = tower.plan_only ? 0 : total(kinds[d]),
+                      .peak = total(peak[d]),
+                      .kinds = kinds[d]});
   return memory;
+}
+
+std::vector<TrainerMemory> Trainer::memory() const {
+  return parts_->memory();
+}
+
+std::vector<TrainerMemory> Trainer::plan_memory(const RunConfig& config, const SampleSpec& data,
+                                                const TrainerOptions& options) {
+  check_config_for_batches(config, options);
+  return Parts::make(config, callers_data(data, options), options, false, true)->memory();
+}
+
+std::vector<TrainerMemory> Trainer::plan_memory(const RunConfig& config, const DataSource& data,
+                                                const TrainerOptions& options) {
+  return Parts::make(config, data, options, true, true)->memory();
 }
 
 // Steps and evaluations have ended when their calls return, so nobody reads the loaders' batches.
 void Trainer::release_memory() {
   Parts& p = *parts_;
-  p.train_data.reset();
+  Parts::Turn turn(p);
+  if (!p.in_fit) p.train_data.reset();
   p.test_data.reset();
   ::malloc_trim(0);
 }
@@ -110,6 +137,7 @@ Shape Trainer::output_shape() const {
 
 std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   if (p.predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
   p.need_no_gradients("predict()");
   if (rows.data == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
@@ -120,7 +148,8 @@ std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
     row = std::max(row, static_cast<int64_t>(sizeof(float)) * sampler->output_shape().elements());
   if (count > std::numeric_limits<ptrdiff_t>::max() / row)
     fail(Category::config, "predict(): no memory holds {} rows", count);
-  check_indices(p.data(), column, rows, count);
+  const GivenRows given(column, rows, count);
+  check_indices(p.data(), column, given, count);
   std::vector<float> outputs;
   bool spoils = false;  // the model's output takes other columns
   p.guarded(
@@ -128,8 +157,7 @@ std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
         if (p.setup.ranks.is_first()) p.trainer->sampler()->require_one_input();
         spoils = true;
         p.trainer->begin_evaluation();
-        if (p.setup.ranks.is_first())
-          p.predict_batches(GivenRows(column, rows, count), count, outputs);
+        if (p.setup.ranks.is_first()) p.predict_batches(given, count, outputs);
         p.trainer->end_evaluation();
       },
       spoils);
@@ -165,12 +193,14 @@ std::vector<WeightInfo> Trainer::weights() const {
 
 void Trainer::read_weight(const std::string& name, std::span<float> values) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   const ParameterEntry& entry = p.find(name, values.size());
   p.guarded([&] { p.trainer->read_weight(entry, values); });
 }
 
 void Trainer::write_weight(const std::string& name, std::span<const float> values) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   const ParameterEntry& entry = p.find(name, values.size());
   p.need_no_gradients("write_weight()");
   p.guarded([&] { p.trainer->write_weight(entry, values); });
@@ -194,6 +224,43 @@ const ParameterEntry& Trainer::Parts::find(const std::string& name, size_t value
   return entry;
 }
 
+void Trainer::set_optimizer(const OptimizerConfig& optimizer) {
+  Parts& p = *parts_;
+  Parts::Turn turn(p);
+  p.need_no_gradients("set_optimizer()");
+  const OptimizerConfig present = p.setup.config.optimizer;
+  RunConfig config = p.setup.config;
+  config.optimizer = optimizer;
+  if (p.options.model) config.model = ModelConfig();  // the program's has a name of its own
+  std::optional<SymmetricError> differs;
+  auto compare = [&] {
+    try {
+      compare_configs(config, p.setup.ranks);
+    } catch (const SymmetricError& error) {
+      differs = error;
+    }
+  };
+  p.guarded(compare, false);  // before what one process alone might refuse
+  if (differs) throw Error(*differs);
+  check_config(config);
+  if (optimizer.name != present.name || optimizer.own != present.own ||
+      slot_names(optimizer) != slot_names(present))
+    fail(Category::config,
+         "set_optimizer(): another optimizer, or one that keeps other state of each weight; make "
+         "a new Trainer and load_weights()");
+  check_factors(optimizer, p.trainer->layout());
+  p.setup.config.optimizer = optimizer;
+  try {
+    p.setup.check_placed();
+    p.guarded([&] { p.trainer->set_optimizer(optimizer); });
+  } catch (...) {
+    p.setup.config.optimizer = present;
+    throw;
+  }
+  p.schedule = Schedule(p.setup.config.schedule, p.setup.learning_rate(), p.setup.total_steps(),
+                        p.setup.steps_per_epoch());
+}
+
 uint64_t Trainer::parameter_hash() {
   Parts& p = *parts_;
   uint64_t hash = 0;
@@ -203,6 +270,7 @@ uint64_t Trainer::parameter_hash() {
 
 // The broadcast ends the call on all ranks when the state is written.
 void Trainer::Parts::save(const std::function<void(const StateMetadata&)>& write) {
+  Turn turn(*this);
   need_no_gradients("save()");
   guarded(
       [&] {
@@ -236,8 +304,53 @@ std::vector<std::byte> Trainer::save() {
   return file;
 }
 
+template <typename Write>
+void Trainer::Parts::save_weights(const Write& write) {
+  Turn turn(*this);
+  need_no_gradients("save_weights()");
+  if (setup.config.adapt.lora.rank > 0)
+    fail(Category::config,
+         "save_weights(): adapters (adapt.lora) are merged by `trainer export`; use save()");
+  guarded(
+      [&] {
+        std::vector<float> flat(static_cast<size_t>(trainer->layout().total_floats()));
+        trainer->read_evaluation_weights(flat);
+        if (setup.ranks.is_first()) {
+          std::vector<TensorToWrite> tensors;
+          for (const ParameterEntry& entry : trainer->layout().entries()) {
+            if (entry.teacher) continue;
+            const float* values = flat.data() + entry.offset;
+            tensors.push_back(
+                {entry.name, entry.shape, [values](int64_t begin, std::span<float> out) {
+                   std::copy_n(values + begin, out.size(), out.begin());
+                 }});
+          }
+          std::ranges::sort(tensors, {}, &TensorToWrite::name);
+          write(tensors, own_metadata({.names = WeightNames::spire, .parameters = {}},
+                                      tower.build_model_alone(1, false)));
+        }
+        if (setup.ranks.group()) setup.ranks.broadcast("saved");
+      },
+      false);
+}
+
+void Trainer::save_weights(const fs::path& file) {
+  parts_->save_weights([&](const auto& tensors, const auto& metadata) {
+    write_safetensors(file, tensors, {.existing = Existing::replace, .metadata = metadata});
+  });
+}
+
+std::vector<std::byte> Trainer::save_weights() {
+  std::vector<std::byte> bytes;
+  parts_->save_weights([&](const auto& tensors, const auto& metadata) {
+    bytes = safetensors_bytes(tensors, metadata);
+  });
+  return bytes;
+}
+
 // open: on each process, within the call that all make.
 void Trainer::Parts::load(const std::function<CheckpointFile()>& open, const std::string& name) {
+  Turn turn(*this);
   need_no_gradients("load()");
   std::optional<CheckpointFile> checkpoint;
   guarded(
@@ -279,6 +392,7 @@ void Trainer::load_weights(std::span<const std::byte> checkpoint) {
 
 void Trainer::load_weights(const InitConfig& from) {
   Parts& p = *parts_;
+  Parts::Turn turn(p);
   p.need_no_gradients("load_weights()");
   if (from.from == "none") fail(Category::config, "load_weights(): InitConfig::from names no file");
   if (p.setup.config.adapt.lora.rank > 0)

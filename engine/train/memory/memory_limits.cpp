@@ -135,7 +135,7 @@ std::string asked_text(const MemoryUse& asked) {
   MemoryKind most = asked.largest();
   bool alone = asked[most] == asked.total();
   return fmt::format("cannot allocate {}{} for {}", bytes_text(asked.total()),
-                     alone ? "" : ", most of it", name(most));
+                     alone ? "" : ", most of it", to_string(most));
 }
 
 // "memory.limit allows 30.0 GiB", "its own limit, cuda:0:8GiB in devices, allows 8.0 GiB".
@@ -173,7 +173,7 @@ TextTable table_of(const MemoryShortage& shortage) {
   TextTable table = {{"", "planned", "in use"}};
   for (MemoryKind kind : all_memory_kinds) {
     if (wanted(shortage)[kind] == 0) continue;
-    table.push_back(row(name(kind), shortage.planned[kind], shortage.in_use[kind]));
+    table.push_back(row(to_string(kind), shortage.planned[kind], shortage.in_use[kind]));
   }
   table.push_back(row("total", shortage.planned.total(), shortage.in_use.total()));
   return table;

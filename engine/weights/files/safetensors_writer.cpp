@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -34,7 +35,7 @@ uint64_t bytes_of(const TensorToWrite& tensor, DType dtype) {
 
 std::string dtype_word(DType dtype) {
   require(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16, "safetensors of {}",
-          name(dtype));
+          to_string(dtype));
   return dtype == DType::f32 ? "F32" : dtype == DType::bf16 ? "BF16" : "F16";
 }
 
@@ -105,19 +106,23 @@ class NumberWriter {
   std::vector<uint16_t> halves_;
 };
 
-void write_file(const File& file, std::span<const TensorToWrite> tensors,
-                const SafetensorsOptions& options, NumberWriter& numbers, AtomicWriter& writer) {
+// indices: of the tensors in the file.
+std::string header_of(std::span<const TensorToWrite> tensors, const std::vector<size_t>& indices,
+                      DType dtype, std::map<std::string, std::string> metadata) {
   std::vector<StoredTensor> stored;
   uint64_t at = 0;
-  for (size_t i : file.tensors) {
-    uint64_t bytes = bytes_of(tensors[i], options.dtype);
-    stored.push_back(
-        {tensors[i].name, dtype_word(options.dtype), tensors[i].shape, at, at + bytes});
+  for (size_t i : indices) {
+    uint64_t bytes = bytes_of(tensors[i], dtype);
+    stored.push_back({tensors[i].name, dtype_word(dtype), tensors[i].shape, at, at + bytes});
     at += bytes;
   }
-  auto metadata = options.metadata;
   metadata["format"] = "pt";
-  writer.write(safetensors_header(stored, metadata));
+  return safetensors_header(stored, metadata);
+}
+
+void write_file(const File& file, std::span<const TensorToWrite> tensors,
+                const SafetensorsOptions& options, NumberWriter& numbers, AtomicWriter& writer) {
+  writer.write(header_of(tensors, file.tensors, options.dtype, options.metadata));
   for (size_t i : file.tensors) numbers.write(tensors[i], writer);
 }
 
@@ -312,6 +317,28 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
   if (options.existing == Existing::replace)
     sweep_leftovers(path, companion ? companion->path : fs::path());
   return written;
+}
+
+std::vector<std::byte> safetensors_bytes(std::span<const TensorToWrite> tensors,
+                                         const std::map<std::string, std::string>& metadata) {
+  check_names(tensors);
+  std::vector<size_t> indices(tensors.size());
+  std::iota(indices.begin(), indices.end(), size_t{0});
+  std::string header = header_of(tensors, indices, DType::f32, metadata);
+  auto as_bytes = std::as_bytes(std::span(header));
+  std::vector<std::byte> file;
+  size_t size = as_bytes.size();
+  for (const TensorToWrite& tensor : tensors) size += bytes_of(tensor, DType::f32);
+  file.reserve(size);
+  file.assign(as_bytes.begin(), as_bytes.end());
+  std::vector<float> values;
+  for (const TensorToWrite& tensor : tensors) {
+    values.resize(static_cast<size_t>(tensor.shape.elements()));
+    tensor.read(0, values);
+    auto numbers = std::as_bytes(std::span(values));
+    file.insert(file.end(), numbers.begin(), numbers.end());
+  }
+  return file;
 }
 
 }  // namespace spire

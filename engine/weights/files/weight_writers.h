@@ -2,6 +2,7 @@
 // "Format") and NumPy's .npz.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -64,6 +65,10 @@ struct SafetensorsOptions {
 std::vector<std::filesystem::path> write_safetensors(const std::filesystem::path& path,
                                                      std::span<const TensorToWrite> tensors,
                                                      const SafetensorsOptions& options = {});
+
+// Returns such a file of fp32 numbers, in memory.
+std::vector<std::byte> safetensors_bytes(std::span<const TensorToWrite> tensors,
+                                         const std::map<std::string, std::string>& metadata);
 
 // Writes tensors as .npz: a zip archive, not compressed, with a .npy file for each tensor
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Writes the file whole

@@ -63,7 +63,7 @@ std::string to_string(const AttentionShape& s) {
   Shape packed{s.batch, s.length, s.packed_width()};
   std::string groups = s.is_grouped() ? fmt::format(" ({} of keys)", s.kv_heads) : "";
   return fmt::format("{} {} {}, {} heads{}{}{}",
-                     s.pass == AttentionPass::forward ? "forward" : "backward", name(s.dtype),
+                     s.pass == AttentionPass::forward ? "forward" : "backward", to_string(s.dtype),
                      to_string(packed), s.heads, groups, s.causal ? ", causal" : "",
                      s.documents ? ", documents" : "");
 }

@@ -59,7 +59,7 @@ std::vector<TensorSpec> Conv2dOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, count, count);
   TensorSpec y = convolved(*this, attributes_, inputs[0], inputs[1].shape);
   expect(*this, inputs[1].dtype == DType::f32, "weights must be fp32, got {}",
-         spire::name(inputs[1].dtype));
+         spire::to_string(inputs[1].dtype));
   if (attributes_.bias) expect_like(*this, inputs[2], {{y.shape[3]}, DType::f32}, "bias");
   return {y};
 }

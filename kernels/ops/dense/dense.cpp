@@ -13,7 +13,7 @@ namespace {
 void expect_matrix(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0, "takes an input (.., K), got {}",
          to_string(x.shape));
-  expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", to_string(x.dtype));
 }
 
 TensorSpec with_last(TensorSpec spec, int64_t last) {

@@ -29,7 +29,7 @@ enum class Activation {
   sqrt,
   abs
 };
-std::string_view name(Activation activation);
+std::string_view to_string(Activation activation);
 
 struct ActivationAttributes {
   Activation kind = Activation::relu;
@@ -43,7 +43,7 @@ class ActivationOp : public OpWith<ActivationAttributes> {
  public:
   using OpWith::OpWith;
 
-  std::string_view name() const override { return spire::name(attributes_.kind); }
+  std::string_view name() const override { return spire::to_string(attributes_.kind); }
   std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }

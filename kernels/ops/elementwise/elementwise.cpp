@@ -54,7 +54,7 @@ void refuse_activation() {
   fail(Category::unexpected, "unknown activation");
 }
 
-std::string_view name(Activation activation) {
+std::string_view to_string(Activation activation) {
   return names[static_cast<size_t>(activation)].forward;
 }
 
@@ -154,7 +154,7 @@ std::vector<TensorSpec> CastOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect(*this, is_float_type(inputs[0].dtype) && is_float_type(dtype_),
          "converts between fp32, bf16 and fp16, not {} to {}", to_string(inputs[0]),
-         spire::name(dtype_));
+         spire::to_string(dtype_));
   return {{inputs[0].shape, dtype_}};
 }
 

@@ -10,7 +10,7 @@ std::vector<TensorSpec> ExpandOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& x = inputs[0];
   expect(*this, is_float_type(x.dtype) && is_float_type(attributes_.dtype),
-         "converts between fp32 and bf16, not {} from {}", spire::name(attributes_.dtype),
+         "converts between fp32 and bf16, not {} from {}", spire::to_string(attributes_.dtype),
          to_string(x));
   expect(*this, x.shape.rank() < Shape::max_rank, "{} has no room for another axis", to_string(x));
   expect(*this, attributes_.count > 0, "count is {}; it must be positive", attributes_.count);

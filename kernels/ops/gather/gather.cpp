@@ -57,7 +57,8 @@ std::vector<TensorSpec> EmbeddingOp::infer(TensorSpecs inputs) const {
          "takes ids i32, got {}", to_string(ids));
   expect(*this, table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape.elements() > 0,
          "takes a table fp32 (V, C), got {}", to_string(table));
-  expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
+  expect(*this, is_float_type(attributes_.dtype), "cannot make {}",
+         spire::to_string(attributes_.dtype));
   // y (.., C): the axes of the ids, and the columns of the table.
   std::vector<int64_t> dims(ids.shape.dims().begin(), ids.shape.dims().end());
   dims.push_back(table.shape[1]);

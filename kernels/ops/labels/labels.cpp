@@ -13,7 +13,8 @@ std::vector<TensorSpec> OneHotOp::infer(TensorSpecs inputs) const {
   auto weights = static_cast<int64_t>(attributes_.weights.size());
   expect(*this, weights == 0 || weights == attributes_.classes, "{} weights for {} classes",
          weights, attributes_.classes);
-  expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
+  expect(*this, is_float_type(attributes_.dtype), "cannot make {}",
+         spire::to_string(attributes_.dtype));
   return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
 }
 

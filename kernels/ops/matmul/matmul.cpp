@@ -10,8 +10,8 @@ std::vector<TensorSpec> MatmulOp::infer(TensorSpecs inputs) const {
   const TensorSpec &a = inputs[0], &b = inputs[1];
   int rank = a.shape.rank();
   expect(*this, is_float_type(a.dtype) && a.dtype == b.dtype,
-         "takes two inputs of fp32, of bf16 or of fp16, got {} and {}", spire::name(a.dtype),
-         spire::name(b.dtype));
+         "takes two inputs of fp32, of bf16 or of fp16, got {} and {}", spire::to_string(a.dtype),
+         spire::to_string(b.dtype));
   expect(*this, rank >= 2 && rank == b.shape.rank() && a.shape.elements() > 0,
          "takes inputs (.., M, K) and (.., K, N) of equal rank, got {} and {}", to_string(a.shape),
          to_string(b.shape));

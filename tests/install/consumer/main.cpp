@@ -11,6 +11,6 @@ int main() try {
   spire::RunOptions options{.dry_run = 1};
   return spire::train(config, options, observer).exit_code;
 } catch (const spire::Error& error) {
-  std::cout << spire::name(error.category()) << ": " << error.what() << "\n";
+  std::cout << spire::to_string(error.category()) << ": " << error.what() << "\n";
   return error.category() == spire::Category::data ? 0 : 1;
 }

@@ -374,7 +374,7 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<ShapeCase, DType>>& test) {
-  return std::get<0>(test.param).name + "_" + std::string(name(std::get<1>(test.param)));
+  return std::get<0>(test.param).name + "_" + std::string(to_string(std::get<1>(test.param)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, TiledConvolutionTest,

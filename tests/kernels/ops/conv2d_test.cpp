@@ -219,7 +219,7 @@ TEST(Conv2dPacking, EqualFormsAreEqualBytes) {
     EXPECT_EQ(all[0].form, all[2].form);  // a relu behind changes nothing of the weights
     for (const Packing& p : all) {
       EXPECT_EQ(p.input, 1);
-      EXPECT_THAT(p.form, ::testing::StartsWith(name(dtype)));
+      EXPECT_THAT(p.form, ::testing::StartsWith(to_string(dtype)));
       for (const Packing& q : all) {
         if (p.form != q.form) continue;
         EXPECT_EQ(packed(p, plain), packed(q, plain));

@@ -91,7 +91,7 @@ TEST_P(ActivationTest, ValuesAndGradients) {
   for (Activation kind :
        {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh,
         Activation::silu, Activation::sigmoid, Activation::tanh}) {
-    SCOPED_TRACE(name(kind));
+    SCOPED_TRACE(to_string(kind));
     check_op(activation_case(kind, {3, 5, 7}), GetParam());
   }
 }
@@ -99,7 +99,7 @@ TEST_P(ActivationTest, ValuesAndGradients) {
 TEST_P(ActivationTest, ValuesAndGradientsOfFunctions) {
   for (Activation kind : {Activation::affine, Activation::exp, Activation::log, Activation::square,
                           Activation::sqrt, Activation::abs}) {
-    SCOPED_TRACE(name(kind));
+    SCOPED_TRACE(to_string(kind));
     check_op(function_case(kind, {3, 5, 7}), GetParam());
     check_values(function_case(kind, {4099}), GetParam());
   }

@@ -128,7 +128,7 @@ TEST(ColumnRows, AColumnThatIsDeclaredOtherwiseIsRefused) {
     SampleSpec spec = data.spec();
     spec.columns[0].dtype = dtype;
     expect_error(Category::config,
-                 fmt::format("column 'features' is declared {}; declare fp32", name(dtype)),
+                 fmt::format("column 'features' is declared {}; declare fp32", to_string(dtype)),
                  [&] { Trainer trainer(point_config(), spec); });
     spec = data.spec();
     spec.columns[1].dtype = dtype;

@@ -20,7 +20,7 @@ std::shared_ptr<Model> own_mlp() {
     Value x = flatten(graph, inputs.first());
     x = relu(graph, dense(graph, "dense1", x, 16));
     x = dropout(graph, x, 0.2f);
-    return dense(graph, "dense2", x, 1, true, linear_uniform(16));
+    return dense(graph, "dense2", x, 1, true, init::linear_uniform(16));
   };
   return model;
 }

@@ -80,7 +80,7 @@ inline std::vector<std::string> warnings_of(RunConfig config, const DataSource& 
 // Expects an Error of this category whose message has `words`.
 template <typename Call>
 void expect_error(Category category, const std::string& words, const Call& call) {
-  EXPECT_THAT(message_of(category, call), testing::HasSubstr(words));
+  EXPECT_THAT(message_of(category, call), ::testing::HasSubstr(words));
 }
 
 }  // namespace spire

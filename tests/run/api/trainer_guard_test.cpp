@@ -38,7 +38,9 @@ TEST(TrainerGuard, GradientsThatAreNotFiniteNeverReachTheWeights) {
       config.optimizer.clip_norm = clips ? 1 : 0;
       Trainer trainer(config, good.spec()), fresh(config, good.spec());
       uint64_t hash = trainer.parameter_hash();
-      expect_error(Category::diverged, "step 1: the loss is nan, the gradient norm nan; it changed",
+      expect_error(Category::diverged,
+                   "step 1: the loss is nan, the gradient norm nan; column 'values' of sample 3 is "
+                   "nan; it changed nothing; leave such samples out, or mend them",
                    [&] { trainer.step(bad.rows(0, 8)); });
       EXPECT_EQ(trainer.parameter_hash(), hash);
       EXPECT_EQ(trainer.steps_done(), 0);
@@ -62,7 +64,9 @@ TEST(TrainerGuard, SkipsStepsAsTheConfigSays) {
   EXPECT_TRUE(skipped.skipped);
   EXPECT_EQ(skipped.step, 1);
   ASSERT_EQ(remarks.size(), 1u);
-  EXPECT_EQ(remarks[0], "step 1 is left out: the loss is nan, the gradient norm nan");
+  EXPECT_EQ(remarks[0],
+            "step 1 is left out: the loss is nan, the gradient norm nan; column 'values' of sample "
+            "3 is nan");
   // The optimizer counts only the second one: its first update is that of a fresh trainer.
   EXPECT_FALSE(trainer.step(good.rows(0, 8)).skipped);
   fresh.step(good.rows(0, 8));

@@ -277,7 +277,7 @@ TEST_F(Disagreements, AnotherConfig) {
                      "towers: 8 on rank 0, but 4 on rank 1");
   expect_all_refused({torchrun(0, 2, port) + run(),
                       torchrun(1, 2, port) + folder_.run("another", checked_course + test_mlp)},
-                     "start all ranks with the same config");
+                     "all ranks need the same config");
   EXPECT_FALSE(fs::exists(folder_ / "another"));
 }
 

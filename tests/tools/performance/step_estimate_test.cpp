@@ -22,7 +22,7 @@ StepEstimate estimate(DType dtype, const DescribedGpu& gpu) {
   Graph graph(true, dtype);
   Value x = graph.input("features", {{rows, features}, dtype});
   Value labels = graph.input("labels", {{rows}, DType::i32});
-  Value w = graph.parameter("head.weight", {units, features}, constant(0));
+  Value w = graph.parameter("head.weight", {units, features}, init::constant(0));
   cross_entropy_loss(graph, tied_dense(graph, w, x), labels, 0.0f);
   auto gradients = differentiate(graph);
   remove_dead_nodes(graph, std::vector<Value>{gradients[0].gradient});

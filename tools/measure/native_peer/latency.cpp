@@ -14,18 +14,28 @@ int main(int argc, char** argv) {
   torch::optim::Adam optimizer(model->parameters(), 1e-3);
   latency::Batch batch;
   float loss = 0;
-  auto step = [&] {
+  auto compute_gradients = [&] {
     auto x = torch::from_blob(batch.x.data(), {latency::batch, latency::features});
     auto y = torch::from_blob(batch.y.data(), {latency::batch, latency::outputs});
     optimizer.zero_grad();
     auto error = torch::mse_loss(model->forward(x), y);
     error.backward();
+    return error;
+  };
+  auto step = [&] {
+    auto error = compute_gradients();
     optimizer.step();
     loss += error.item<float>();
   };
   step();
   std::printf("first_step %.1f\n", latency::microseconds_since(begin) / 1000);
   latency::print("step_64", 2000, step);
+  latency::print("parts_64", 2000, [&] {
+    auto error = compute_gradients();
+    nn::utils::clip_grad_norm_(model->parameters(), 1);
+    optimizer.step();
+    loss += error.item<float>();
+  });
   torch::InferenceMode inference;
   std::vector<float> out(latency::batch * latency::outputs);
   auto predict = [&](int rows) {
