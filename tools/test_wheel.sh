@@ -49,7 +49,7 @@ tag=$("$folder/venv/bin/auditwheel" show "$folder"/dist/spire-*.whl | sed -n 's/
 "$folder/venv/bin/python" -m pip install -q "$folder"/dist/spire-*.whl || stop "the wheel was not installed"
 cd "$folder"
 "$folder/venv/bin/trainer" --version || stop "its trainer does not start"
-for script in docs/examples/train.py tests/python/test_spire.py tests/python/test_layers.py tests/python/test_packed.py; do
+for script in docs/examples/train.py tests/python/test_spire.py tests/python/test_layers.py tests/python/test_packed.py tests/python/test_trainer.py; do
   env -u PYTHONPATH "$folder/venv/bin/python" "$root/$script" || stop "$script failed"
 done
 "$folder/venv/bin/python" - <<'PYTHON' || stop "the wheel lacks its type stubs"

@@ -1,4 +1,4 @@
-// Arrays of Python, of NumPy or by DLPack, as arrays of the engine.
+// Arrays of Python, of NumPy or by DLPack, as arrays of the engine, and its numbers as arrays.
 #include "engine/base/fail.h"
 #include "python/core/bindings.h"
 
@@ -37,6 +37,27 @@ std::vector<Array> arrays_of(const NamedArrays& named) {
                       device_of(array, column)});
   }
   return arrays;
+}
+
+Outputs numpy_of(float* values, const Shape& shape, nb::handle owner) {
+  std::vector<size_t> dims(shape.dims().begin(), shape.dims().end());
+  return Outputs(values, dims.size(), dims.data(), owner);
+}
+
+Outputs numpy_of(std::vector<float> values, const Shape& shape) {
+  auto* kept = new std::vector<float>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  return numpy_of(kept->data(), shape, owner);
+}
+
+Shape shape_of_rows(int64_t rows, const Shape& row) {
+  std::vector<int64_t> dims{rows};
+  dims.insert(dims.end(), row.dims().begin(), row.dims().end());
+  return Shape(dims);
+}
+
+Outputs outputs_of(std::vector<float> values, int64_t rows, const Shape& row) {
+  return numpy_of(std::move(values), shape_of_rows(rows, row));
 }
 
 }  // namespace spire::python

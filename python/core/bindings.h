@@ -49,6 +49,14 @@ using NamedArrays = std::vector<std::pair<std::string, nb::ndarray<nb::ro>>>;
 // Array lacks, too many axes, and memory that is neither the host's nor CUDA's.
 std::vector<Array> arrays_of(const NamedArrays& named);
 
+using Outputs = nb::ndarray<nb::numpy, float, nb::c_contig>;
+
+// Arrays of NumPy: of memory that `owner` keeps; of numbers that they take; of `rows` outputs.
+Outputs numpy_of(float* values, const Shape& shape, nb::handle owner);
+Outputs numpy_of(std::vector<float> values, const Shape& shape);
+Outputs outputs_of(std::vector<float> values, int64_t rows, const Shape& row);
+Shape shape_of_rows(int64_t rows, const Shape& row);
+
 // Keeps the first exception that Python code called by the engine raises, since the engine turns
 // every exception into an Error. All methods are thread-safe.
 class PythonError {

@@ -13,7 +13,7 @@ namespace {
 
 void bind_values(nb::module_& module) {
   nb::class_<MetricValue>(module, "MetricValue", "A metric, as accuracy or perplexity.")
-      .def_prop_ro("name", [](const MetricValue& m) { return std::string(name(m.metric)); })
+      .def_prop_ro("name", [](const MetricValue& m) { return std::string(to_string(m.metric)); })
       .def_ro("value", &MetricValue::value)
       .def("__float__", [](const MetricValue& m) { return m.value; })
       .def("__repr__", [](const MetricValue& m) { return metric_text(m); });
@@ -68,6 +68,7 @@ void bind_evaluations(nb::module_& module) {
       .def_ro("best", &EvalReport::best, "True for the best one of the run so far.")
       .def_ro("others", &EvalReport::others, "The metrics that eval.metrics adds.");
   nb::class_<EvaluationResult>(module, "EvaluationResult", "An evaluation of a Trainer.")
+      .def(nb::init<>())
       .def_ro("loss", &EvaluationResult::loss)
       .def_ro("metric", &EvaluationResult::metric)
       .def_ro("samples", &EvaluationResult::samples);

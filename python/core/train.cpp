@@ -1,5 +1,10 @@
-// Runs of a whole config.
+// Runs of a whole config, and the models that they have trained.
+#include <array>
+#include <mutex>
+#include <numeric>
+
 #include <spire/train.h>
+#include <spire/trained_model.h>
 
 #include "python/core/graph.h"
 
@@ -69,6 +74,101 @@ RunResult train_arrays(const GivenConfig& config, const NamedArrays& data, const
   return result;
 }
 
+class PythonTrainedModel {
+ public:
+  PythonTrainedModel(const std::string& checkpoint, const std::string& device, int64_t batch)
+      : model_(opened(checkpoint, {.device = device, .batch = batch})) {}
+
+  // rows: dense, of the first column.
+  Outputs predict(const NamedArrays& rows) {
+    Array array = arrays_of(rows).at(0);
+    int64_t count = array.shape.rank() > 0 ? array.shape[0] : 0;
+    std::vector<float> outputs(static_cast<size_t>(count * model_.output_shape().elements()));
+    {
+      nb::gil_scoped_release released;
+      std::lock_guard one(mutex_);  // a TrainedModel is used by one thread at a time
+      std::vector<std::byte> inputs = converted(array, count);
+      model_.predict(inputs.data(), count, outputs);
+    }
+    return outputs_of(std::move(outputs), count, model_.output_shape());
+  }
+
+  const TrainedModel& get() const { return model_; }
+
+ private:
+  static TrainedModel opened(const std::string& checkpoint, const TrainedModelOptions& options) {
+    nb::gil_scoped_release released;
+    return TrainedModel(find_checkpoint(checkpoint, "", CheckpointChoice::best, {}), options);
+  }
+
+  // In the model's dtype; tokens are in its vocabulary.
+  std::vector<std::byte> converted(Array array, int64_t count) const {
+    if (count < 1) fail(Category::config, "predict(): there are no rows");
+    const SampleSpec& data = model_.data();
+    const Column& column = data.columns.front();
+    Shape expected = shape_of_rows(count, column.shape);
+    if (array.shape != expected)
+      fail(Category::config, "column '{}': the shape of its array is {}; it must be {}",
+           column.name, to_string(array.shape), to_string(expected));
+    if (column.name == "features") {  // sequences, too
+      array.shape = Shape({count, column.shape.elements()});
+      array.strides.clear();
+    }
+    auto rows = array_dataset({array}, {.classes = data.find("labels") ? 0 : data.classes},
+                              {.dtype = column.dtype});
+    std::vector<std::byte> inputs(static_cast<size_t>(count) * column.row_bytes());
+    std::vector<int64_t> all(static_cast<size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    std::byte* first = inputs.data();
+    rows->read(all, 0, {&first, 1});
+    return inputs;
+  }
+
+  std::mutex mutex_;
+  TrainedModel model_;
+};
+
+void bind_trained_model(nb::module_& module) {
+  using Model = PythonTrainedModel;
+  nb::class_<Model>(module, "TrainedModel")
+      .def(nb::init<const std::string&, const std::string&, int64_t>(), nb::arg("checkpoint"),
+           nb::arg("device"), nb::arg("batch"))
+      .def("predict", &Model::predict, nb::arg("rows"))
+      .def_prop_ro(
+          "columns",
+          [](const Model& model) {
+            nb::dict columns;
+            for (const Column& column : model.get().data().columns)
+              columns[column.name.c_str()] = tuple_of(column.shape);
+            return columns;
+          },
+          "{name: shape of a sample} of the data; the model reads the first.")
+      .def_prop_ro(
+          "normalization",
+          [](const Model& model) {
+            const Normalization& known = model.get().data().normalization;
+            return std::pair(known.mean, known.stddev);
+          },
+          "(mean, stddev) of the channels or features, by which the model's inputs were "
+          "standardized; empty: they were not.")
+      .def_prop_ro(
+          "task",
+          [](const Model& model) {
+            constexpr std::array words = {"classify", "regress", "predict_tokens", "reconstruct",
+                                          "segment"};
+            return words.at(static_cast<size_t>(model.get().task()));
+          },
+          "classify, regress, predict_tokens, reconstruct or segment.")
+      .def_prop_ro("classes", [](const Model& model) { return model.get().data().classes; })
+      .def_prop_ro(
+          "class_names", [](const Model& model) { return model.get().data().class_names; },
+          "Empty if they are unknown.")
+      .def_prop_ro("device", [](const Model& model) { return model.get().device(); })
+      .def_prop_ro(
+          "output_shape", [](const Model& model) { return tuple_of(model.get().output_shape()); },
+          "Of one row.");
+}
+
 }  // namespace
 
 void bind_train(nb::module_& module) {
@@ -78,6 +178,7 @@ void bind_train(nb::module_& module) {
   module.def("train", &train_arrays, nb::arg("config"), nb::arg("data"), nb::arg("test"),
              nb::arg("classes"), nb::arg("model").none(), nb::arg("callbacks"),
              nb::arg("overwrite"), nb::arg("resume").none());
+  bind_trained_model(module);
 }
 
 }  // namespace spire::python

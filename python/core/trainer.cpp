@@ -16,26 +16,7 @@ namespace spire::python {
 namespace {
 
 using Columns = std::vector<std::tuple<std::string, std::vector<int64_t>, bool>>;  // integers?
-using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
-using Outputs = nb::ndarray<nb::numpy, float, nb::c_contig>;
-
-// An array of NumPy of memory that `owner` keeps.
-Outputs numpy_of(float* values, const Shape& shape, nb::handle owner) {
-  std::vector<size_t> dims(shape.dims().begin(), shape.dims().end());
-  return Outputs(values, dims.size(), dims.data(), owner);
-}
-
-Outputs numpy_of(std::vector<float> values, const Shape& shape) {
-  auto* kept = new std::vector<float>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return numpy_of(kept->data(), shape, owner);
-}
-
-Outputs outputs_of(std::vector<float> values, int64_t rows, const Shape& row) {
-  std::vector<int64_t> dims{rows};
-  dims.insert(dims.end(), row.dims().begin(), row.dims().end());
-  return numpy_of(std::move(values), Shape(dims));
-}
+using Floats = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 
 Samples samples_of(const NamedArrays& batch) {
   Samples samples;
@@ -214,20 +195,35 @@ class PythonTrainer {
     guarded([&] { hash = trainer_->parameter_hash(); });
     return hash;
   }
-  nb::bytes save_bytes() {
+  // weights: these alone.
+  nb::bytes save_bytes(bool weights) {
     std::vector<std::byte> file;
-    guarded([&] { file = trainer_->save(); });
+    guarded([&] { file = weights ? trainer_->save_weights() : trainer_->save(); });
     return nb::bytes(file.data(), file.size());
   }
-  void load_bytes(const nb::bytes& file) {
+  void load_bytes(const nb::bytes& file, bool weights) {
     std::span bytes(static_cast<const std::byte*>(file.data()), file.size());
-    guarded([&] { trainer_->load(bytes); });
+    guarded([&] { weights ? trainer_->load_weights(bytes) : trainer_->load(bytes); });
   }
-  void save(const std::string& file) {
-    guarded([&] { trainer_->save(file); });
+  void save(const std::string& file, bool weights) {
+    guarded([&] { weights ? trainer_->save_weights(file) : trainer_->save(file); });
   }
   void load(const std::string& file) {
     guarded([&] { trainer_->load(file); });
+  }
+  void load_weights(const GivenConfig& given) {
+    ResolvedConfig from = resolve(given);
+    guarded([&] { trainer_->load_weights(from.config.init); });
+  }
+  void set_optimizer(const GivenConfig& changes) {
+    RunConfig present = trainer_->config();
+    present.model = {};  // a model of the program has a name that no config may have
+    ResolvedConfig changed = parse_config(
+        {{"the trainer's config", to_yaml(present)}, {"set_optimizer", changes.text}}, {});
+    guarded([&] { trainer_->set_optimizer(changed.config.optimizer); });
+  }
+  void warm_up() {
+    guarded([&] { trainer_->warm_up(); });
   }
   void release_memory() {
     guarded([&] { trainer_->release_memory(); });
@@ -314,6 +310,7 @@ void bind_trainer(nb::module_& module) {
       .def_ro("trained", &WeightInfo::trained, "False: frozen, or a running statistic.");
   nb::class_<TrainerMemory>(module, "TrainerMemory", "What a Trainer has on a device, in bytes.")
       .def_ro("device", &TrainerMemory::device)
+      .def_ro("planned", &TrainerMemory::planned, "For all steps.")
       .def_ro("in_use", &TrainerMemory::in_use, "Now.")
       .def_ro("peak", &TrainerMemory::peak, "The most so far.")
       .def_prop_ro("kinds", [](const TrainerMemory& memory) {
@@ -345,10 +342,19 @@ void bind_trainer(nb::module_& module) {
            })
       .def("weights", [](const PythonTrainer& t) { return t.trainer().weights(); })
       .def("parameter_hash", &PythonTrainer::parameter_hash)
-      .def("save", &PythonTrainer::save, arg("file"))
+      .def("save", &PythonTrainer::save, arg("file"), arg("weights"))
       .def("load", &PythonTrainer::load, arg("file"))
-      .def("save_bytes", &PythonTrainer::save_bytes)
-      .def("load_bytes", &PythonTrainer::load_bytes, arg("file"))
+      .def("save_bytes", &PythonTrainer::save_bytes, arg("weights"))
+      .def("load_bytes", &PythonTrainer::load_bytes, arg("file"), arg("weights"))
+      .def("load_weights", &PythonTrainer::load_weights, arg("init"))
+      .def("set_optimizer", &PythonTrainer::set_optimizer, arg("changes"))
+      .def("warm_up", &PythonTrainer::warm_up)
+      .def("run_settings",
+           [](const PythonTrainer& t) {  // what fit() on arrays keeps to
+             const RunConfig& config = t.trainer().config();
+             bool drops = config.data.last_batch == DataConfig::LastBatch::drop;
+             return std::tuple(config.seed, config.epochs, config.steps, drops);
+           })
       .def("release_memory", &PythonTrainer::release_memory)
       .def("memory", [](const PythonTrainer& t) { return t.trainer().memory(); })
       .def_prop_ro("global_batch",

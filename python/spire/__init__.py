@@ -27,7 +27,7 @@ from ._core import (
 )
 from ._arrays import columns as _columns
 from ._config import given as _given
-from ._trainer import InferenceSession, Trainer, Weights
+from ._trainer import InferenceSession, TrainedModel, Trainer, Weights
 from .errors import (
     CheckpointError,
     CollectiveError,
@@ -104,6 +104,7 @@ __all__ = [
     "StartInfo",
     "StepReport",
     "StepResult",
+    "TrainedModel",
     "Trainer",
     "TrainerMemory",
     "Value",

@@ -83,13 +83,23 @@ def columns(data, what="data") -> list:
     return [(name, _narrow(name, array)) for name, array in named]
 
 
+def count_of(named) -> int:
+    """How many samples the arrays have, which are in the host's memory."""
+    for name, array in named:
+        if not isinstance(array, np.ndarray):
+            raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
+    counts = [len(array) if array.ndim else 0 for _, array in named]
+    if len(set(counts)) > 1:
+        raise DataError(f"the arrays have {', '.join(map(str, counts))} samples")
+    return counts[0]
+
+
 def dense(named, integers=INTEGERS) -> list:
     """Dense arrays of float32, or of int32 for the columns `integers`: what a step of a Trainer reads. Those that are
     so already stay."""
     arrays = []
+    count_of(named)
     for name, array in named:
-        if not isinstance(array, np.ndarray):
-            raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
         if name in integers:
             if not _is_integer(array):
                 raise DataError(f"array '{name}': its dtype is {array.dtype}; {name} are integers")
@@ -98,6 +108,4 @@ def dense(named, integers=INTEGERS) -> list:
             arrays.append(array.astype(np.float32) * np.float32(1 / 255))
         else:
             arrays.append(np.ascontiguousarray(array, dtype=np.float32))
-    if any(len(array) != len(arrays[0]) for array in arrays):
-        raise DataError(f"the arrays have {', '.join(str(len(array)) for array in arrays)} samples")
     return arrays
