@@ -124,7 +124,8 @@ spire_status spire_trainer_set_optimizer(spire_trainer* trainer, const char* con
         spire::strings_of(words, count, "spire_trainer_set_optimizer", "words");
     for (const std::string& word : changes)
       if (!word.starts_with("optimizer."))
-        spire::refuse("spire_trainer_set_optimizer: '", word, "' changes no key of optimizer");
+        spire::refuse("spire_trainer_set_optimizer: '", word,
+                      "' changes no key of optimizer; a word is optimizer.KEY=VALUE");
     spire::ResolvedConfig changed = spire::parse_config(
         {{"the trainer's config", spire::to_yaml(trainer->trainer.config())}}, changes);
     trainer->trainer.set_optimizer(changed.config.optimizer);

@@ -169,8 +169,8 @@ Header read_header(const CheckpointBytes& file) {
   std::string_view text = block;
   if (!text.starts_with(magic))
     fail(Category::checkpoint,
-         "it is {}not a Spire checkpoint; init.from reads weights of other programs from "
-         "safetensors files, and trainer export writes ONNX and safetensors",
+         "it is {}not a Spire checkpoint; init.from, and load_weights() of a program, read weights "
+         "from safetensors files, and trainer export writes ONNX and safetensors",
          kind_of_other(text));
   text.remove_prefix(magic.size());
   uint64_t size = number_field(text, "block");

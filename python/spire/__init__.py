@@ -25,6 +25,7 @@ from ._core import (
     devices,
     layers,
 )
+from ._arrays import check_classes as _check_classes
 from ._arrays import columns as _columns
 from ._config import given as _given
 from ._trainer import InferenceSession, TrainedModel, Trainer, Weights
@@ -38,6 +39,9 @@ from .errors import (
     Error,
     OutOfMemoryError,
 )
+
+
+_EVENTS = ("on_start", "on_step", "on_eval", "on_test", "on_checkpoint", "on_note", "on_warning", "on_end")
 
 
 class _OnStep:
@@ -77,8 +81,14 @@ def train(
     if callable(callbacks) or not isinstance(callbacks, (tuple, list)):
         callbacks = [callbacks]
     objects = [_OnStep(each) if callable(each) else each for each in callbacks]
+    for each in objects:
+        unknown = [name for name in dir(each) if name.startswith("on_") and name not in _EVENTS]
+        if unknown:
+            raise ConfigError(f"callbacks: there is no event {', '.join(unknown)}; they are {', '.join(_EVENTS)}")
+    arrays = _columns(data)
+    _check_classes(arrays, classes)
     return _core.train(
-        _given(config, overrides), _columns(data), _columns(test, "test"), classes, model, objects, overwrite, resume
+        _given(config, overrides), arrays, _columns(test, "test"), classes, model, objects, overwrite, resume
     )
 
 

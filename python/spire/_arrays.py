@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .errors import DataError
+from .errors import ConfigError, DataError
 
 INTEGERS = ("labels", "other_labels", "tokens", "targets", "masks", "positions")
 _IMAGES = ("images", "target_images")
@@ -81,6 +81,12 @@ def columns(data, what="data") -> list:
             y = y[:, np.newaxis]
         named.append((name, y))
     return [(name, _narrow(name, array)) for name, array in named]
+
+
+def check_classes(named, classes) -> None:
+    """Floats are the values of a regression, which has no classes."""
+    if classes and "values" in dict(named):
+        raise ConfigError("classes: y is of floats, the values of a regression; labels are integers: y.astype(int)")
 
 
 def count_of(named) -> int:

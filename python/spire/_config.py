@@ -16,7 +16,9 @@ def _plain(value):
     raise TypeError(f"a config has no values of type {type(value).__name__}")
 
 
-def given(config, overrides: Iterable[str] = ()) -> _core.Config:
+def given(config, overrides: str | Iterable[str] = ()) -> _core.Config:
+    if isinstance(overrides, str):
+        overrides = [overrides]
     if isinstance(config, Mapping):
         # JSON is YAML.
         return _core.Config("", json.dumps(config, default=_plain, ensure_ascii=False), list(overrides))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from . import _core
-from ._arrays import INTEGERS, count_of, dense, view
+from ._arrays import INTEGERS, check_classes, count_of, dense, view
 from ._arrays import columns as columns_of
 from ._config import given
 from .errors import ConfigError
@@ -109,6 +109,7 @@ class Trainer:
         if columns is not None and not columns:
             raise ConfigError("Trainer: columns is empty")
         arrays = columns_of(data)
+        check_classes(arrays, classes)
         names = columns if columns is not None else (name for name, _ in arrays)
         names = list(names)
         described = [

@@ -205,7 +205,7 @@ static void test_trainer(const char* folder) {
   EXPECT(spire_trainer_hash(other, &loaded) == SPIRE_OK && loaded == hash);
   words[0] = "batch_size=4";
   EXPECT_ERROR(spire_trainer_set_optimizer(trainer, words, 2), SPIRE_CONFIG,
-               "'batch_size=4' changes no key of optimizer");
+               "'batch_size=4' changes no key of optimizer; a word is optimizer.KEY=VALUE");
   words[0] = "optimizer.name=lamb";
   EXPECT_ERROR(spire_trainer_set_optimizer(trainer, words, 1), SPIRE_CONFIG, "another optimizer");
   EXPECT(remove(file) == 0);

@@ -150,8 +150,8 @@ TEST_F(CheckpointFile, MissingAndForeignFilesAreNamed) {
   write_bytes(path, std::string(4096, '\n'));
   EXPECT_THAT(
       checkpoint_error([&] { read_checkpoint(path); }),
-      HasSubstr("it is not a Spire checkpoint; init.from reads weights of other programs from "
-                "safetensors files, and trainer export writes ONNX and safetensors"));
+      HasSubstr("it is not a Spire checkpoint; init.from, and load_weights() of a program, read "
+                "weights from safetensors files, and trainer export writes ONNX and safetensors"));
   using namespace std::string_literals;
   for (auto [begin, kind] :
        {std::pair{"\x89HDF\r\n\x1a\n"s, "an HDF5 file of another program, such as Keras, and"},

@@ -157,6 +157,17 @@ def test_the_optimizer_changes_between_steps():
     raises(spire.ConfigError, "lr_factors", one.set_optimizer, lr_factors={"nothing": 1})
 
 
+def test_mistakes_of_calls_are_named():
+    class Listener:
+        def on_epoch(self, report):
+            pass
+
+    raises(spire.ConfigError, "there is no event on_epoch; they are on_start", spire.train, CONFIG, (X, Y), callbacks=Listener())
+    for call in (spire.train, spire.Trainer):
+        raises(spire.ConfigError, "y.astype(int)", call, CONFIG, (X, Y.astype(np.float32)), classes=2)
+    raises(spire.ConfigError, "optimizer.lr", spire.Trainer, CONFIG, (X, Y), overrides="optimizer.lr=-1")
+
+
 def test_warming_up_changes_nothing():
     one, other = trainer(), trainer()
     one.warm_up()

@@ -3,7 +3,8 @@
  * A function that can fail returns a spire_status; after a failure spire_last_error() returns the
  * message. Each thread has a message of its own, which stays valid until the thread's next failure;
  * the caller does not free it. No C++ exception leaves a function. The caller frees each object
- * with its *_destroy(), which accepts NULL. Other arguments may be NULL only where a comment says
+ * with its *_destroy(), which accepts NULL; a function that fails to make one leaves the handle as
+ * it was, so begin handles with NULL. Other arguments may be NULL only where a comment says
  * so. The library never exits the process, installs a signal handler or prints.
  *
  * A struct begins with its size, which the caller sets, also in one that the library fills:
@@ -94,6 +95,7 @@ SPIRE_API spire_status spire_cancel_create(spire_cancel** cancel);
 SPIRE_API void spire_cancel_request(spire_cancel* cancel);
 SPIRE_API void spire_cancel_destroy(spire_cancel* cancel);
 
+/* A struct that does not set its dtype has SPIRE_F32. */
 typedef enum spire_dtype { SPIRE_F32 = 0, SPIRE_F64 = 1, SPIRE_U8 = 2, SPIRE_I32 = 3 } spire_dtype;
 
 #define SPIRE_MAX_RANK 6
@@ -106,7 +108,8 @@ typedef struct spire_array {
   const void* data;
   spire_dtype dtype; /* of `data`; images of SPIRE_U8 are read as x / 255 */
   int rank;
-  const int64_t* shape;   /* (N, H, W, C), (N, F), (N, T), (N) */
+  const int64_t*
+      shape; /* images (N, H, W, C), features (N, F), values (N, K), tokens (N, T), labels (N) */
   const int64_t* strides; /* elements from one index of an axis to the next; NULL: dense */
 } spire_array;
 
@@ -126,8 +129,8 @@ typedef struct spire_step {
   double epoch;    /* 2.5: middle of the third epoch; a trainer's step: 0 */
   double lr;
   double loss;       /* mean over the samples */
-  double metric;     /* accuracy, perplexity, ...: spire_summary::metric_name */
-  double grad_norm;  /* before clipping */
+  double metric;     /* accuracy, perplexity, ...: spire_summary::metric_name of such a run */
+  double grad_norm;  /* before optimizer.clip_norm; of an update(): as the program left them */
   double loss_scale; /* fp16; else 0 */
   int skipped;       /* a trainer's step: 1 if it changed nothing (fp16 overflow, or bad) */
 } spire_step;
@@ -222,7 +225,7 @@ SPIRE_API spire_status spire_trainer_steps_done(const spire_trainer* trainer, in
 typedef struct spire_memory {
   size_t size;        /* sizeof(spire_memory) */
   const char* device; /* "cuda:1"; lives as long as the trainer */
-  /* Bytes for all steps, now, and the sum of each kind's largest value so far. */
+  /* Bytes for all steps, now, and the sum of each kind's largest value so far; without sessions. */
   int64_t planned, in_use, peak;
 } spire_memory;
 
@@ -233,7 +236,9 @@ SPIRE_API spire_status spire_trainer_memory(const spire_trainer* trainer, size_t
 /* Runs a step on zeros, up to its update, and an evaluation, and forgets both: the first step finds
  * all else warm. */
 SPIRE_API spire_status spire_trainer_warm_up(spire_trainer* trainer);
-/* Changes the config's optimizer for later steps: `count` words "optimizer.lr=0.01". */
+/* Changes the config's optimizer for later steps, and keeps its other keys: `count` words such as
+ * "optimizer.lr=0.01" and "optimizer.lr_factors={\"dense1.*\": 0}"; the factor 0 freezes, {} thaws.
+ */
 SPIRE_API spire_status spire_trainer_set_optimizer(spire_trainer* trainer, const char* const* words,
                                                    size_t count);
 /* Frees batches and threads that calls keep for later calls, and returns unused heap memory of the
